@@ -1,0 +1,126 @@
+"""What settled the engine's numerical choices: preconditioner, tolerances, annealing, solvers.
+
+Times are CPU seconds of one run, to be compared within a table only.
+Run: python benchmarks/engine_choices.py > engine_choices.md
+"""
+
+import time
+import warnings
+from unittest import mock
+
+import numpy as np
+from problems import low_rank
+from threadpoolctl import threadpool_limits
+
+import comtl.steps as steps
+from comtl.alternation import Recipe, Schedule, alternate, start_state
+from comtl.datafits.gram import GramDatafit
+from comtl.datafits.rows import RowsDatafit
+from comtl.design import Design
+from comtl.losses import Squared
+from comtl.solvers.conjugate_gradient import conjugate_gradient
+from comtl.steps import Inner
+from comtl.systems import FeatureSystem
+
+
+def datafit(n_features, n_tasks, rows, rank=5, gram=False, seed=0):
+    data = low_rank(seed, n_features, n_tasks, rows, rank)
+    weights = np.ones(len(data.y))
+    offsets = np.arange(0, len(data.y) + 1, rows)
+    design = Design.standardized(data.X, weights)
+    y = data.y / data.y.std()
+    if gram:
+        return GramDatafit.of_cells(design, y, weights, offsets)
+    return RowsDatafit(design, y, weights, offsets, Squared())
+
+
+def fit(data, schedule, K=5, alpha=1.0, init="svd"):
+    recipe = Recipe({"F": 0.1, "G": alpha}, (K, K))
+    begun = time.process_time()
+    like = np.zeros(1)
+    start = start_state(data, recipe, schedule, like=like, init=init)
+    done = list(alternate(data, start, schedule))
+    return time.process_time() - begun, done
+
+
+def preconditioner():
+    print("\n## Preconditioner of the F step\n")
+    print("CG iterations to 1e-6, P=200, T=100, 20 rows a task, K=8.\n")
+    print("| λ1 | relative ε | none | two-term Sylvester |\n| --- | --- | --- | --- |")
+    data = datafit(200, 100, 20)
+    for strength in (0.1, 10.0, 1000.0):
+        for smoothing in (1e-1, 1e-3):
+            recipe = Recipe({"F": strength, "G": 1.0}, (8, 8))
+            schedule = Schedule(start_smoothing=smoothing)
+            state = start_state(data, recipe, schedule, like=np.zeros(1))
+            system = FeatureSystem(data, data.expand(state.factors), state)
+            counts = [
+                conjugate_gradient(
+                    system.operator, system.right(), preconditioner=p, tol=1e-6, max_iter=2000
+                ).stats["iterations"]
+                for p in (None, system.preconditioner())
+            ]
+            print(f"| {strength:g} | {smoothing:g} | {counts[0]} | {counts[1]} |")
+
+
+def schedules():
+    print("\n## Inner tolerance and annealing\n")
+    print("Seconds and sweeps to tol=1e-5. ε never rises, so a fast descent of ε freezes it at an")
+    print("early scale of the factors: the last column is where it ends, nominally 0.01.\n")
+    problems = {
+        "rows P=200 T=100": datafit(200, 100, 20),
+        "gram P=40 T=60": datafit(40, 60, 80, gram=True),
+    }
+    for name, data in problems.items():
+        print(f"\n{name}\n\n| inner tol | shrink | seconds | sweeps | objective | relative ε |")
+        print("| --- | --- | --- | --- | --- | --- |")
+        for tol in (0.1, 1e-2, 1e-3):
+            for shrink in (0.5, 0.3, 0.1, 0.01):
+                schedule = Schedule(
+                    tol=1e-5, smoothing=1e-2, shrink=shrink, inner=Inner(tol, 100), max_iter=200
+                )
+                seconds, steps_ = fit(data, schedule)
+                last = steps_[-1]
+                penalty = last.state.penalties["F"]
+                share = penalty.epsilon / (penalty.relation.roots.max() ** 2 - penalty.epsilon)
+                print(
+                    f"| {tol:g} | {shrink:g} | {seconds:.2f} | {last.sweep} | "
+                    f"{last.objective:.3f} | {share:.4f} |"
+                )
+
+
+def task_solvers():
+    print("\n## Woodbury or CG for the G step\n")
+    print("Seconds of ten sweeps, P=40, 60 rows a task.\n")
+    print("| T | K | Woodbury | CG |\n| --- | --- | --- | --- |")
+    for tasks in (60, 400):
+        for K in (4, 8, 12, 16, 24):
+            data = datafit(40, tasks, 60, gram=True)
+            times = []
+            for width in (100, 0):
+                with mock.patch.object(steps, "WOODBURY_WIDTH", width):
+                    times.append(fit(data, Schedule(max_iter=10, tol=0.0), K=K)[0])
+            print(f"| {tasks} | {K} | {times[0]:.2f} | {times[1]:.2f} |")
+
+
+def dense_limit():
+    print("\n## Dense or CG for a small F step\n")
+    print("Seconds of ten sweeps, T=20, 40 rows a task, K=2.\n")
+    print("| unknowns | dense | CG |\n| --- | --- | --- |")
+    for features in (5, 10, 20, 40):
+        data = datafit(features, 20, 40, rank=2, gram=True)
+        times = []
+        for limit in (10**6, 0):
+            with mock.patch.object(steps, "DENSE_UNKNOWNS", limit):
+                times.append(fit(data, Schedule(max_iter=10, tol=0.0), K=2)[0])
+        print(f"| {features * 3 + 20} | {times[0]:.3f} | {times[1]:.3f} |")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    print("# Engine choices\n\nWritten by `python benchmarks/engine_choices.py`, one thread.")
+    with threadpool_limits(1):
+        preconditioner()
+        schedules()
+        task_solvers()
+        dense_limit()

@@ -1,0 +1,32 @@
+"""comtl: co-clustering for multitask learning."""
+
+from .data import pack_tasks
+from .estimators import (
+    BiFactorClassifier,
+    BiFactorRegressor,
+    TriFactorClassifier,
+    TriFactorRegressor,
+)
+from .model_selection import (
+    BiFactorClassifierCV,
+    BiFactorRegressorCV,
+    TaskStratifiedKFold,
+    TriFactorClassifierCV,
+    TriFactorRegressorCV,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BiFactorClassifier",
+    "BiFactorClassifierCV",
+    "BiFactorRegressor",
+    "BiFactorRegressorCV",
+    "TaskStratifiedKFold",
+    "TriFactorClassifier",
+    "TriFactorClassifierCV",
+    "TriFactorRegressor",
+    "TriFactorRegressorCV",
+    "__version__",
+    "pack_tasks",
+]

@@ -1,0 +1,235 @@
+r"""New tasks on frozen factors.
+
+Without a residual this is the paper's transfer step: the task step of the fit for the new rows
+alone. A row ``g`` added to ``G`` raises the smoothed penalty :math:`λ_2 φ(G)^2` by
+:math:`λ_2 φ\, g (G^\top G + εI)^{-1/2} g^\top` to first order, so in the coordinates ``h`` with
+``g = L h`` that whiten this form the penalty is plain ridge.
+
+With a residual, :math:`w_t = w_0 + F S g_t + r_t`. For given sizes of the three parts (factors,
+residual, intercept) this is ridge regression with one kernel for each task, whose leave-one-out
+scores have a closed form. The sizes with the lowest leave-one-out loss over all new rows win;
+sizes zero for the factors are the models of the new rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from scipy import sparse
+
+from .alternation import descend
+from .arrays import similar_sizes
+from .data import TaskData
+from .datafits.rows import RowsDatafit
+from .factors import Factors
+from .losses import Loss
+from .penalties import LearnedRelation, Ridge
+from .problem import Units
+from .state import State
+from .steps import Inner, task_step
+
+FACTOR_SIZES = (0.0, 1.0, 10.0, 100.0)
+RESIDUAL_SIZES = (0.0, *np.logspace(-4, 1, 6).tolist())
+WIDE_INTERCEPT = 1e3
+SELECTION_ROWS = 300
+"""Candidates of the sizes, relative to the fit's own; rows a task that the choice looks at."""
+
+_BATCH_CELLS = 2**22
+
+
+def adapt_columns(
+    state: State, units: Units, cells: TaskData, loss: Loss, *, residual: bool
+) -> tuple[np.ndarray, np.ndarray, sparse.csr_array | None]:
+    """Return task factor, intercepts (user units) and residual (user units) of new columns."""
+    point = state.factors
+    whitener = task_whitener(state)
+    design = units.design(cells.X)
+    y = units.target(cells.y).astype(cells.X.dtype)
+    fit = RowsDatafit(design, y, cells.weights, cells.offsets, loss, cells.rows)
+    if not residual:
+        G, intercepts = _within_span(fit, state, whitener)
+        beyond = None
+        meeting = G @ (units.shift @ point.directions) + units.shift @ point.shared
+    else:
+        G, intercepts, beyond = _beyond_span(fit, state, whitener)
+        meeting = G @ (units.shift @ point.directions) + units.shift @ point.shared
+        meeting = meeting + beyond @ units.shift
+        beyond = sparse.csr_array(beyond * (units.target_scale * units.inverse_scale))
+        beyond.eliminate_zeros()
+    return G, units.intercepts(intercepts, meeting), beyond
+
+
+def task_whitener(state: State) -> np.ndarray | None:
+    """``L`` that turns the task penalty of a single new row into a unit ridge, if it is smooth."""
+    penalty, G = state.penalties["G"], state.factors.G
+    width = G.shape[1]
+    if isinstance(penalty, LearnedRelation):
+        values, basis = np.linalg.eigh(G.T @ G)
+        roots = np.sqrt(np.maximum(values, 0.0) + penalty.epsilon)
+        scale = roots / (penalty.strength * penalty.relation.trace)
+        return basis * np.sqrt(scale)
+    if isinstance(penalty, Ridge):
+        return np.eye(width, dtype=G.dtype) / np.sqrt(penalty.strength)
+    return None
+
+
+def _within_span(
+    fit: RowsDatafit, state: State, whitener: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Task step on frozen directions, repeated where the loss is not quadratic."""
+    point = state.factors
+    if whitener is None:
+        directions, back, penalty = point.directions, None, state.penalties["G"]
+    else:
+        directions, back, penalty = point.directions @ whitener, whitener, Ridge(1.0)
+    G = np.zeros((fit.n_tasks, directions.shape[1]), dtype=directions.dtype)
+    G = penalty.prox(G, 1e-12)
+    start = Factors(directions, None, G, point.shared, point.offset, np.zeros(fit.n_tasks, G.dtype))
+    frozen = replace(state, factors=start, penalties={"G": penalty}, fixed=frozenset())
+    before = np.inf
+    for _ in range(100):
+        expansion = fit.expand(frozen.factors)
+        value = expansion.value + frozen.regularizer
+        if before - value <= 1e-10 * abs(value):
+            break
+        before = value
+        quadratic = expansion.task_quadratic(directions)
+        moved, _ = task_step(quadratic, frozen, Inner(1e-8, 1000))
+        frozen = descend(fit, frozen, frozen.at(moved))
+    G = frozen.factors.G if back is None else frozen.factors.G @ back.T
+    return G, frozen.factors.intercepts
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Prior variances of the parts of a new task's weights."""
+
+    factor: float
+    residual: float
+    intercept: float
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Tasks of similar length, padded: latent features, own features, targets, weights."""
+
+    tasks: np.ndarray
+    index: np.ndarray
+    inside: np.ndarray
+    latent: np.ndarray
+    own: np.ndarray
+
+
+def _candidates(state: State) -> list[Sizes]:
+    """Sizes to choose from; those without factors are models of the new rows alone."""
+    model = 0.5 / state.pooling if state.pooled else 0.0
+    intercepts = {model, WIDE_INTERCEPT} if state.intercept else {0.0}
+    grid = product(FACTOR_SIZES, RESIDUAL_SIZES, sorted(intercepts))
+    return [Sizes(*sizes) for sizes in grid if sizes[0] or sizes[1]]
+
+
+def _beyond_span(
+    fit: RowsDatafit, state: State, whitener: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Choose the sizes by leave-one-out, then fit every new task with them."""
+    point = state.factors
+    if whitener is None:
+        whitener = np.eye(point.G.shape[1], dtype=point.G.dtype)
+    candidates = _candidates(state)
+    common = point.offset + fit.design @ point.shared[:, None]
+    common = fit._cells(common)[:, 0]
+    losses = np.zeros(len(candidates))
+    for batch in _batches(fit, point, whitener, SELECTION_ROWS):
+        for number, sizes in enumerate(candidates):
+            losses[number] += _leave_one_out(fit, batch, sizes, common)
+    best = candidates[int(losses.argmin())]
+    tasks, features = fit.n_tasks, fit.n_features
+    G = np.zeros((tasks, point.G.shape[1]), dtype=point.G.dtype)
+    beyond = np.zeros((tasks, features), dtype=point.G.dtype)
+    intercepts = np.zeros(tasks, dtype=point.G.dtype)
+    for batch in _batches(fit, point, whitener, None):
+        dual, _ = _kernel_fit(fit, batch, best, common)
+        lifted = dual[:, :, None]
+        G[batch.tasks] = best.factor * 0.5 * (batch.latent * lifted).sum(axis=1) @ whitener.T
+        beyond[batch.tasks] = best.residual * 0.5 * (batch.own * lifted).sum(axis=1)
+        intercepts[batch.tasks] = point.offset + best.intercept * dual.sum(axis=1)
+    return G, intercepts, beyond
+
+
+def _batches(
+    fit: RowsDatafit, point: Factors, whitener: np.ndarray, limit: int | None
+) -> Iterator[Batch]:
+    """Yield the new tasks in padded batches, at most ``limit`` rows (evenly spread) of each."""
+    sizes = np.diff(fit.offsets)
+    kept = sizes if limit is None else np.minimum(sizes, limit)
+    lift = point.directions @ whitener
+    for group in similar_sizes(kept):
+        longest = int(kept[group].max())
+        step = max(1, _BATCH_CELLS // (longest * fit.n_features))
+        for first in range(0, len(group), step):
+            tasks = group[first : first + step]
+            places = np.arange(longest)
+            inside = places < kept[tasks][:, None]
+            spread = places * sizes[tasks][:, None] // kept[tasks][:, None]
+            index = fit.offsets[:-1][tasks][:, None] + np.where(inside, spread, 0)
+            rows = index if fit.rows is None else fit.rows[index]
+            flat, back = np.unique(rows, return_inverse=True)
+            dense = fit.design.take(flat)
+            own = dense[back.reshape(rows.shape)] * inside[:, :, None]
+            yield Batch(tasks, index, inside, own @ lift, own)
+
+
+def _kernel_fit(
+    fit: RowsDatafit, batch: Batch, sizes: Sizes, common: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Dual weights of each row, and leave-one-out scores, by reweighted ridge regression.
+
+    Solved over the rows of a task or over its features, whichever are fewer.
+    """
+    pad = batch.inside
+    features = np.concatenate(
+        [
+            np.sqrt(0.5 * sizes.factor) * batch.latent,
+            np.sqrt(0.5 * sizes.residual) * batch.own,
+            np.sqrt(sizes.intercept) * pad[:, :, None],
+        ],
+        axis=2,
+    )
+    y, base = fit.y[batch.index], common[batch.index]
+    weights = fit.weights[batch.index] * pad
+    score = base.copy()
+    for _ in range(1 if fit.loss.quadratic else 12):
+        slope = fit.loss.derivative(y, score)
+        curvature = np.maximum(fit.loss.curvature(y, score), 1e-4)
+        target = np.where(pad, score - base - slope / curvature, 0.0)
+        root = np.sqrt(curvature * weights)
+        fitted, kept = _ridge_smoother(root[:, :, None] * features, root * target)
+        dual = root * (root * target - fitted)
+        score = base + (features @ (features.transpose(0, 2, 1) @ dual[:, :, None]))[:, :, 0]
+    # Left out, a row's working residual is the present one over the share that it keeps.
+    left_out = base + target - (target - (score - base)) / np.maximum(kept, 1e-12)
+    return dual, left_out
+
+
+def _ridge_smoother(features: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fitted values of ridge with unit penalty, and one minus the diagonal of its hat matrix."""
+    rows, columns = features.shape[1:]
+    turned = features.transpose(0, 2, 1)
+    if rows <= columns:
+        inverse = np.linalg.inv(np.eye(rows) + features @ turned)
+        kept = np.diagonal(inverse, axis1=1, axis2=2)
+        return target - (inverse @ target[:, :, None])[:, :, 0], kept
+    inverse = np.linalg.inv(np.eye(columns) + turned @ features)
+    seen = features @ inverse
+    fitted = (seen @ (turned @ target[:, :, None]))[:, :, 0]
+    return fitted, 1.0 - (seen * features).sum(axis=2)
+
+
+def _leave_one_out(fit: RowsDatafit, batch: Batch, sizes: Sizes, common: np.ndarray) -> float:
+    """Loss of the left-out scores, summed over the batch."""
+    _, score = _kernel_fit(fit, batch, sizes, common)
+    weights = fit.weights[batch.index] * batch.inside
+    return float(np.sum(weights * fit.loss.value(fit.y[batch.index], score)))

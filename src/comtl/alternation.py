@@ -1,0 +1,225 @@
+r"""The one alternation that runs every model: block descent on the smoothed objective.
+
+.. math:: J = \sum_i ω_i ℓ(y_i, x_i^\top (w_0 + F S g_t) + b_t) + p_F(F) + p_S(S) + p_G(G)
+              + λ_0 \|w_0\|^2 + ρ \sum_t (b_t - b)^2
+
+One sweep solves for ``F`` with the shared part and the intercepts, then for ``G`` with the
+intercepts, then for ``S``, refreshes the relations, moves along the gauge and lowers the
+smoothing. Each of these lowers ``J`` or leaves it, so ``J`` never rises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .arrays import Array, namespace
+from .datafits.base import Datafit, Expansion, TaskQuadratic
+from .factors import Factors
+from .gauge import gauge_step
+from .penalties import LearnedRelation, Penalty
+from .starts import empty_factors, start_factors
+from .state import State
+from .steps import (
+    Inner,
+    core_step,
+    feature_step,
+    intercept_pooling,
+    intercept_step,
+    shared_step,
+    task_step,
+)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the alternation runs: measured choices, see ``benchmarks/engine_choices.md``.
+
+    Parameters
+    ----------
+    max_iter, tol
+        Most sweeps, and the relative decrease of the objective at which to stop.
+    smoothing
+        Floor of ε relative to the square of the factor's largest singular value.
+    start_smoothing, shrink
+        Where ε starts and what each sweep multiplies it by.
+    inner
+        Tolerance and iterations of the iterative solvers within a step.
+    """
+
+    max_iter: int = 100
+    tol: float = 1e-4
+    smoothing: float = 1e-2
+    start_smoothing: float = 1.0
+    shrink: float = 0.3
+    inner: Inner = field(default_factory=Inner)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where the fit stands after a sweep; sweep 0 is the start."""
+
+    sweep: int
+    objective: float
+    state: State
+    solvers: dict[str, str]
+    converged: bool = False
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A model: penalties by factor, ranks, what is held, shared part and intercepts.
+
+    Parameters
+    ----------
+    penalties : dict
+        For "F", "G" and, for three factors, "S": a penalty, or the strength of a learned
+        relation as a number.
+    ranks : tuple of int
+        Columns of ``F`` and of ``G``.
+    held : dict
+        Factors that are given and not learned.
+    shared : float or None
+        Ridge penalty of the common part.
+    intercept : bool
+        Whether to fit intercepts.
+    """
+
+    penalties: dict[str, Penalty | float]
+    ranks: tuple[int, int]
+    held: dict[str, Array] | None = None
+    shared: float | None = None
+    intercept: bool = True
+
+
+def start_state(
+    datafit: Datafit,
+    recipe: Recipe,
+    schedule: Schedule,
+    *,
+    like: Array,
+    init: str = "svd",
+    seed: int = 0,
+    factors: Factors | None = None,
+) -> State:
+    """Return the starting state: from given factors, or by ``init`` after the pooled parts."""
+    held = dict(recipe.held or {})
+    ready = {k: p for k, p in recipe.penalties.items() if isinstance(p, Penalty)}
+    rough = {
+        k: ready.get(k, LearnedRelation.start(1.0, like[:1, None] * 0 + 1, 1.0))
+        for k in recipe.penalties
+    }
+    start = schedule.smoothing if factors is not None else schedule.start_smoothing
+    point = factors
+    if point is None:
+        point = empty_factors(datafit, *recipe.ranks, "S" in recipe.penalties, like)
+        bare = State(point, rough, frozenset(rough), recipe.shared, recipe.intercept)
+        expansion = datafit.expand(point)
+        if recipe.shared is not None or recipe.intercept:
+            point, _ = shared_step(datafit, expansion, bare, Inner(1e-3, 200))
+            point = descend(datafit, bare, bare.at(point)).factors
+            expansion = datafit.expand(point)
+        rng = np.random.default_rng(seed)
+        point = start_factors(datafit, expansion, point, rough, init, rng).with_(**held)
+
+    def state_at(point: Factors, smoothing: float) -> State:
+        penalties = {
+            name: entry
+            if isinstance(entry, Penalty)
+            else LearnedRelation.start(entry, getattr(point, name), smoothing)
+            for name, entry in recipe.penalties.items()
+        }
+        return State(point, penalties, frozenset(held), recipe.shared, recipe.intercept)
+
+    # Balanced at little smoothing first, so that ε is set from scales that will last.
+    return state_at(gauge_step(state_at(point, 1e-6)).factors, start)
+
+
+def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[Step]:
+    """Yield the fit after each sweep, until it converges or ``max_iter`` sweeps are done."""
+    expansion = datafit.expand(state.factors)
+    state = _pool(datafit, expansion, state)
+    objective = expansion.value + state.regularizer
+    yield Step(0, objective, state, {"rows": datafit.name})
+    for sweep in range(1, schedule.max_iter + 1):
+        state, solvers = _sweep(datafit, expansion, state, schedule)
+        expansion = datafit.expand(state.factors)
+        state = _pool(datafit, expansion, state)
+        before, objective = objective, expansion.value + state.regularizer
+        done = state.settled and before - objective <= schedule.tol * abs(objective)
+        yield Step(sweep, objective, state, solvers, done)
+        if done:
+            return
+
+
+def _sweep(
+    datafit: Datafit, expansion: Expansion, state: State, schedule: Schedule
+) -> tuple[State, dict[str, str]]:
+    inner = schedule.inner
+    solvers = {"rows": datafit.name}
+    if "F" in state.fixed or not state.penalties["F"].smooth:
+        if "F" not in state.fixed:
+            point, solution = feature_step(datafit, expansion, state, inner)
+            solvers["F"] = solution.solver
+            state = descend(datafit, state, state.at(point))
+            expansion = datafit.expand(state.factors)
+        if state.shared is not None or state.intercept:
+            point, solution = shared_step(datafit, expansion, state, inner)
+            state = descend(datafit, state, state.at(point))
+    else:
+        point, solution = feature_step(datafit, expansion, state, inner)
+        solvers["F"] = solution.solver
+        state = descend(datafit, state, state.at(point)).refreshed("F")
+    quadratic = datafit.expand(state.factors).task_quadratic(state.factors.F)
+    for name, step in (("G", task_step), ("S", core_step)):
+        if name in state.penalties and name not in state.fixed:
+            point, solution = step(quadratic, state, inner)
+            solvers[name] = solution.solver
+            before, state = state, descend(datafit, state, state.at(point))
+            quadratic = _moved(datafit, quadratic, before.factors, state.factors)
+            state = state.refreshed(name)
+    if state.intercept:
+        point = intercept_step(quadratic.gradient[:, -1], quadratic.hessian[:, -1, -1], state)
+        state = descend(datafit, state, state.at(point))
+    state = gauge_step(state)
+    for name, penalty in state.penalties.items():
+        factor = getattr(state.factors, name)
+        lower = penalty.annealed(factor, schedule.shrink, schedule.smoothing)
+        state = state.penalized(**{name: lower})
+    return state, solvers
+
+
+def _moved(datafit: Datafit, quadratic: TaskQuadratic, old: Factors, new: Factors) -> TaskQuadratic:
+    """Loss by the tasks' latent weights at a new point with the same ``F``."""
+    if not datafit.loss.quadratic:
+        return datafit.expand(new).task_quadratic(new.F)
+    xp = namespace(new.G)
+    change = new.intercepts - old.intercepts
+    return quadratic.moved(xp.concat([new.mixing - old.mixing, change[:, None]], axis=1))
+
+
+def descend(datafit: Datafit, old: State, new: State) -> State:
+    """Return the new state, or a point before it on the segment where the objective is lower.
+
+    For a quadratic loss the step is exact. Otherwise it is a Newton step of a convex block, so
+    halving finds a lower point unless the old one is the minimum.
+    """
+    if datafit.loss.quadratic:
+        return new
+    loss = datafit.line(old.factors, new.factors)
+    before = loss(0.0) + old.regularizer
+    share = 1.0
+    for _ in range(25):
+        point = old.at(old.factors.towards(new.factors, share))
+        if loss(share) + point.regularizer <= before:
+            return point
+        share *= 0.5
+    return old
+
+
+def _pool(datafit: Datafit, expansion: Expansion, state: State) -> State:
+    """Lower the penalty of the intercepts' deviations to its present estimate, never raise it."""
+    estimate = intercept_pooling(expansion, datafit, state)
+    return state.with_(pooling=min(state.pooling, estimate))

@@ -1,0 +1,141 @@
+"""The array namespace of the data, and the few operations the array API lacks.
+
+The engine is written against the array API standard, so that it follows whatever library the
+rows came in. This is the only file that may name a library.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_compat
+import array_api_compat.numpy
+import numpy as np
+from scipy import sparse
+
+Array = Any
+"""An array of any library that follows the array API standard."""
+
+# Formed P x P or T x T arrays (pooled covariance, Grams, eigenbases) stay within these bounds.
+DENSE_SIDE = 1_500
+DENSE_BYTES = 256 * 2**20
+
+
+def namespace(*arrays: Array) -> Any:
+    """Return the array namespace of dense arrays; SciPy sparse matrices count as NumPy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import namespace
+    >>> namespace(np.ones(3)).sum(np.ones(3))
+    np.float64(3.0)
+    """
+    if all(isinstance(a, np.ndarray | sparse.sparray | sparse.spmatrix) for a in arrays):
+        return array_api_compat.numpy
+    return array_api_compat.array_namespace(*(a for a in arrays if not sparse.issparse(a)))
+
+
+def segment_sum(values: Array, offsets: np.ndarray) -> Array:
+    """Sum consecutive rows: entry ``t`` is the sum of ``values[offsets[t]:offsets[t + 1]]``.
+
+    Every segment must hold at least one row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import segment_sum
+    >>> segment_sum(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 3]))
+    array([3., 3.])
+    """
+    xp = namespace(values)
+    if array_api_compat.is_numpy_array(values):
+        return np.add.reduceat(values, offsets[:-1], axis=0)
+    total = xp.cumulative_sum(values, axis=0, include_initial=True)
+    edges = xp.asarray(np.asarray(offsets), device=array_api_compat.device(values))
+    bounds = xp.take(total, edges, axis=0)
+    return bounds[1:, ...] - bounds[:-1, ...]
+
+
+def norm(values: Array) -> float:
+    """Euclidean norm of all entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import norm
+    >>> norm(np.array([[3.0], [4.0]]))
+    5.0
+    """
+    return float(dot(values, values)) ** 0.5
+
+
+def dot(left: Array, right: Array) -> float:
+    """Inner product of two arrays of one shape, over all entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import dot
+    >>> dot(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    11.0
+    """
+    xp = namespace(left, right)
+    return float(xp.matmul(xp.reshape(left, (-1,)), xp.reshape(right, (-1,))))
+
+
+def task_groups(offsets: np.ndarray, cells: int) -> list[tuple[int, int]]:
+    """Cut the tasks into consecutive groups of about ``cells`` cells, at least one task each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import task_groups
+    >>> task_groups(np.array([0, 5, 8, 20, 21]), cells=10)
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    groups, first, last = [], 0, len(offsets) - 1
+    while first < last:
+        stop = int(np.searchsorted(offsets, offsets[first] + cells, side="right")) - 1
+        stop = max(stop, first + 1)
+        groups.append((first, stop))
+        first = stop
+    return groups
+
+
+def segment_gram(values: Array, weights: Array, offsets: np.ndarray) -> Array:
+    """Weighted Gram matrix of each segment of rows, ``(T, K, K)``.
+
+    Segments of similar length are padded to one length and multiplied in one batch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import segment_gram
+    >>> segment_gram(np.array([[1.0], [2.0], [3.0]]), np.ones(3), np.array([0, 2, 3])).ravel()
+    array([5., 9.])
+    """
+    xp = namespace(values)
+    sizes = np.diff(offsets)
+    width = values.shape[1]
+    parts, order = [], []
+    for tasks in similar_sizes(sizes):
+        steps = np.arange(sizes[tasks].max())
+        inside = steps[None, :] < sizes[tasks][:, None]
+        index = np.where(inside, offsets[:-1][tasks][:, None] + steps[None, :], 0)
+        flat = xp.asarray(index.reshape(-1))
+        block = xp.reshape(xp.take(values, flat, axis=0), (*index.shape, width))
+        share = xp.reshape(xp.take(weights, flat, axis=0), index.shape)
+        share = xp.where(xp.asarray(inside), share, xp.zeros_like(share))
+        parts.append(xp.matmul(xp.matrix_transpose(block * share[:, :, None]), block))
+        order.append(tasks)
+    back = np.argsort(np.concatenate(order))
+    return xp.take(xp.concat(parts, axis=0), xp.asarray(back), axis=0)
+
+
+def similar_sizes(sizes: np.ndarray) -> list[np.ndarray]:
+    """Group segment numbers by length, within a factor of two."""
+    octave = np.frexp(sizes.astype(float))[1]
+    order = np.argsort(octave, kind="stable")
+    cuts = np.flatnonzero(np.diff(octave[order])) + 1
+    return np.split(order, cuts)

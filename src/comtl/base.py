@@ -1,0 +1,241 @@
+"""What all factor models share in fitting: parameters, recipe, the run of the alternation."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from .alternation import Recipe, Schedule, Step, alternate, start_state
+from .data import TaskData, read_training
+from .fitted import FittedTasks
+from .losses import Logistic, Loss, Squared
+from .parameters import require_choice, require_flag, require_integer, require_number
+from .penalties import L1, Free, LearnedRelation, NonNegative, Penalty, Ridge, Simplex
+from .problem import Columns, Problem, build_problem
+from .progress import logger, progress_shown
+from .relations import Relation
+
+FACTOR_PENALTIES = ("relation", "ridge", "l1", "nonnegative", "simplex")
+CORE_PENALTIES = ("ridge", "l1", "nonnegative", None)
+_LEAST = 1e-10
+"""A penalty of zero is taken as this much, so that every step stays well posed."""
+
+
+def make_penalty(kind: str | None, strength: float) -> Penalty | float:
+    """Penalty by its public name; a learned relation is given by its strength alone.
+
+    Examples
+    --------
+    >>> from comtl.base import make_penalty
+    >>> make_penalty("ridge", 2.0)
+    Ridge(strength=2.0)
+    """
+    strength = max(strength, _LEAST)
+    if kind is None:
+        return Free()
+    if kind == "relation":
+        return strength
+    named: dict[str, type[Penalty]] = {"ridge": Ridge, "l1": L1, "nonnegative": NonNegative}
+    return Simplex() if kind == "simplex" else named[kind](strength)
+
+
+class FactorModel(FittedTasks):
+    """Abstract factor model: a recipe of loss, penalties and ranks over the one alternation."""
+
+    __metadata_request__fit = {"task": True, "sample_weight": True}
+
+    # Declared for type checkers; the final classes set them in their constructors.
+    alpha_feature: float
+    alpha_task: float
+    feature_penalty: str
+    task_penalty: str
+    shared: bool
+    alpha_shared: float
+    loss: str
+    fit_intercept: bool
+    standardize: bool
+    init: str
+    smoothing: float
+    max_iter: int
+    tol: float
+    warm_start: bool
+    random_state: Any
+    verbose: int
+
+    @abstractmethod
+    def _ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
+        """Columns of the feature and of the task factor, capped at what is attainable."""
+
+    @abstractmethod
+    def _penalties(self) -> dict[str, Penalty | float]:
+        """Penalty of each factor."""
+
+    def _check_parameters(self) -> None:
+        """Refuse bad parameters before any work."""
+        for name in ("alpha_feature", "alpha_task", "alpha_shared", "tol"):
+            require_number(name, getattr(self, name))
+        require_number("smoothing", self.smoothing, low=1e-14)
+        require_integer("max_iter", self.max_iter)
+        require_choice("feature_penalty", self.feature_penalty, FACTOR_PENALTIES)
+        require_choice("task_penalty", self.task_penalty, FACTOR_PENALTIES)
+        require_choice("init", self.init, ("svd", "random"))
+        require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
+        for name in ("shared", "fit_intercept", "standardize", "warm_start"):
+            require_flag(name, getattr(self, name))
+        self._loss()
+
+    def _loss(self) -> Loss:
+        choices = ("auto", "squared", "logistic") if self._classification else ("auto", "squared")
+        require_choice("loss", self.loss, choices)
+        default = "logistic" if self._classification else "squared"
+        name = default if self.loss == "auto" else self.loss
+        return Logistic() if name == "logistic" else Squared()
+
+    def _schedule(self) -> Schedule:
+        return Schedule(
+            max_iter=self.max_iter,
+            tol=self.tol,
+            smoothing=self.smoothing,
+            start_smoothing=max(1.0, self.smoothing),
+        )
+
+    def _recipe(self, n_features: int, n_columns: int) -> Recipe:
+        return Recipe(
+            penalties=self._penalties(),
+            ranks=self._ranks(n_features, n_columns),
+            shared=max(self.alpha_shared, _LEAST) if self.shared else None,
+            intercept=self.fit_intercept,
+        )
+
+    def _problem(self, data: TaskData, columns: Columns) -> Problem:
+        cells = self._binary(data, columns)
+        ranks = self._ranks(cells.n_features, cells.n_tasks)
+        return build_problem(
+            cells,
+            self._loss(),
+            center=self.fit_intercept,
+            standardize=self.standardize,
+            scale_target=not self._classification,
+            width=ranks[0],
+        )
+
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
+        """Fit all tasks together.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Rows of all tasks; holds the task too where ``task_column`` names it.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Targets; two dimensions: one task a column on shared rows, NaN for missing.
+        task : array-like of shape (n_samples,), optional
+            Task of each row, where it is no column of X.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights; a weight of 2 counts as the row given twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        data = read_training(self, X, y, task, sample_weight, classification=self._classification)
+        columns = Columns.of(data)
+        problem = self._problem(data, columns)
+        self._run(problem, data, columns)
+        return self
+
+    def _run(self, problem: Problem, data: TaskData, columns: Columns) -> None:
+        """Alternate to the end and keep what came of it."""
+        rng = check_random_state(self.random_state)
+        seed = int(rng.randint(2**31 - 1))
+        earlier = self._earlier_factors(data, columns) if self.warm_start else None
+        recipe = self._recipe(problem.datafit.n_features, problem.datafit.n_tasks)
+        history = []
+        step: Step | None = None
+        steps = fit_steps(problem, recipe, self._schedule(), self.init, seed, earlier)
+        try:
+            with progress_shown(self.verbose):
+                for step in steps:
+                    history.append(step.objective)
+                    logger.info("sweep %d: objective %.10g", step.sweep, step.objective)
+        except KeyboardInterrupt:
+            if step is None:
+                raise
+            warnings.warn(
+                f"Interrupted after sweep {step.sweep}; the model of that sweep is kept.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        assert step is not None
+        self._keep(step, history, problem, data, columns, seed)
+        if not step.converged and step.sweep == self.max_iter:
+            warnings.warn(
+                f"The objective still fell by more than tol={self.tol:g} (relative) a sweep after "
+                f"max_iter={self.max_iter} sweeps; raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _earlier_factors(self, data: TaskData, columns: Columns) -> Any:
+        """Factors of the last fit, if they belong to the same columns and ranks."""
+        if "_state" not in vars(self) or not np.array_equal(self.tasks_, data.tasks):
+            return None
+        factors = self._state.factors
+        ranks = self._ranks(data.n_features, len(columns.task))
+        same = factors.F.shape == (data.n_features, ranks[0])
+        same = same and factors.G.shape == (len(columns.task), ranks[1])
+        return factors if same and factors.F.dtype == data.X.dtype else None
+
+    def _keep(
+        self,
+        step: Step,
+        history: list[float],
+        problem: Problem,
+        data: TaskData,
+        columns: Columns,
+        seed: int,
+    ) -> None:
+        factors, units = step.state.factors, problem.units
+        self.tasks_ = data.tasks
+        self.n_iter_ = step.sweep
+        self.converged_ = step.converged
+        self.objective_history_ = np.array(history)
+        self.solver_ = dict(step.solvers)
+        self._state, self._units, self._columns, self._seed = step.state, units, columns, seed
+        self._multi_output = data.multi_output
+        scale = units.target_scale * units.inverse_scale
+        self.feature_factor_ = scale[:, None] * factors.F
+        if factors.S is not None:
+            self.core_ = factors.S
+        self.feature_relation_ = _relation(step.state.penalties["F"], factors.F, self.smoothing)
+        self.task_relation_ = _relation(step.state.penalties["G"], factors.G, self.smoothing)
+        self._set_linear(units.linear(factors))
+
+
+def fit_steps(
+    problem: Problem,
+    recipe: Recipe,
+    schedule: Schedule,
+    init: str,
+    seed: int,
+    factors: Any = None,
+) -> Any:
+    """Yield the fit of a problem sweep by sweep."""
+    like = problem.units.shift
+    start = start_state(
+        problem.datafit, recipe, schedule, like=like, init=init, seed=seed, factors=factors
+    )
+    yield from alternate(problem.datafit, start, schedule)
+
+
+def _relation(penalty: Penalty, factor: np.ndarray, smoothing: float) -> Relation:
+    """The learned relation, or the one the factor implies where another penalty was used."""
+    if isinstance(penalty, LearnedRelation):
+        return penalty.relation
+    return LearnedRelation.start(1.0, factor, smoothing).relation

@@ -1,0 +1,43 @@
+"""Clusters of features and tasks, read off what the rotations of the factors cannot change."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+
+def embeddings(directions: np.ndarray, task_factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of ``Uσ`` (features) and ``Vσ`` (tasks) of ``W = D Gᵀ``: distances are those of W.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.clusters import embeddings
+    >>> features, tasks = embeddings(np.ones((2, 1)), np.array([[1.0], [-1.0], [2.0]]))
+    >>> features.shape, tasks.shape
+    ((2, 1), (3, 1))
+    """
+    left, upper = np.linalg.qr(directions)
+    right, lower = np.linalg.qr(task_factor)
+    U, sigma, Vt = np.linalg.svd(upper @ lower.T)
+    size = len(sigma)
+    return left @ U[:, :size] * sigma, right @ Vt.T[:, :size] * sigma
+
+
+def cluster_rows(points: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Label the rows by k-means, clusters numbered in the order of their first row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.clusters import cluster_rows
+    >>> cluster_rows(np.array([[5.0], [0.0], [5.1], [0.1]]), 2, seed=0)
+    array([0, 1, 0, 1])
+    """
+    scale = np.abs(points).max() or 1.0
+    points = points / scale
+    count = min(count, len(np.unique(points.round(9), axis=0)))
+    labels = KMeans(count, n_init=10, random_state=seed).fit_predict(points)
+    _, first = np.unique(labels, return_index=True)
+    order = np.argsort(np.argsort(first))
+    return order[labels]

@@ -1,0 +1,407 @@
+"""The training cells, grouped by task; the only place that validates input."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import validate_data
+
+from comtl.frames import (
+    column_names,
+    float_types,
+    is_frame,
+    read_classes,
+    read_numbers,
+    read_tasks,
+    read_weights,
+    refuse_text,
+    split_column,
+)
+
+Matrix: TypeAlias = np.ndarray | sparse.csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class TaskData:
+    """Rows, targets and weights of all tasks, one cell for each observed target.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_rows, n_features)
+        Features without the task column, float64 or float32. May be the caller's own array.
+    y : ndarray of shape (n_cells,)
+        Targets in the type of X, or indices into `classes`.
+    weights : ndarray of shape (n_cells,)
+        Positive weights in the type of X.
+    offsets : ndarray of shape (n_tasks + 1,)
+        Cells ``offsets[t]:offsets[t + 1]`` belong to task t, which has at least one.
+    tasks : ndarray of shape (n_tasks,)
+        Labels of the tasks: sorted, or in the order of the columns of a two-dimensional y.
+    rows : ndarray of shape (n_cells,) or None
+        Row of X for each cell; None where cell i is row i.
+    classes : ndarray of shape (n_classes,) or None
+        Sorted classes of all tasks; None for regression.
+    multi_output : bool
+        Whether y had two dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data = TaskData(
+    ...     X=np.ones((3, 2)),
+    ...     y=np.zeros(3),
+    ...     weights=np.ones(3),
+    ...     offsets=np.array([0, 1, 3]),
+    ...     tasks=np.array(["a", "b"]),
+    ...     rows=None,
+    ...     classes=None,
+    ...     multi_output=False,
+    ... )
+    >>> data.n_tasks, data.codes
+    (2, array([0, 1, 1]))
+    """
+
+    X: Matrix
+    y: np.ndarray
+    weights: np.ndarray
+    offsets: np.ndarray
+    tasks: np.ndarray
+    rows: np.ndarray | None
+    classes: np.ndarray | None
+    multi_output: bool
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, the task column not counted."""
+        return self.X.shape[1]
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return len(self.tasks)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of observed targets."""
+        return len(self.y)
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """Task of each cell, as an index into `tasks`."""
+        return np.repeat(np.arange(self.n_tasks), np.diff(self.offsets))
+
+
+def read_training(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    classification: bool = False,
+    classes: np.ndarray | None = None,
+) -> TaskData:
+    """Validate what `fit` was given and group it by task.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Its `task_column` is read; its `n_features_in_` and `feature_names_in_` are set.
+    X : array-like, sparse matrix or frame of shape (n_rows, n_columns)
+        Features, and the task where `task_column` names it.
+    y : array-like of shape (n_rows,) or (n_rows, n_tasks)
+        Targets. Two dimensions: one task a column, NaN (or None) = not observed.
+    task : array-like of shape (n_rows,), optional
+        Task labels, where there is no `task_column`. With neither, all rows are one task, 0.
+    sample_weight : float or array-like of shape (n_rows,) or that of y, optional
+        Weights; cells of weight zero are dropped.
+    classification : bool, default=False
+        Whether y holds class labels.
+    classes : ndarray, optional
+        Sorted classes that y may hold, where they are known beforehand.
+
+    Returns
+    -------
+    TaskData
+        The cells, those of one task next to each other and in their first order.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.base import BaseEstimator
+    >>> class Model(BaseEstimator):
+    ...     task_column = "school"
+    >>> X = pd.DataFrame({"age": [7.0, 8.0, 9.0], "school": ["b", "a", "b"]})
+    >>> data = read_training(Model(), X, [1.0, 2.0, 3.0])
+    >>> data.tasks, data.offsets, data.y
+    (array(['a', 'b'], dtype='<U1'), array([0, 1, 3]), array([2., 1., 3.]))
+    """
+    if y is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
+            "is None."
+        )
+    X, labels = _read_matrix(estimator, X, task, reset=True)
+    target, missing = read_classes(y) if classification else read_numbers(y, X.dtype)
+    check_consistent_length(X, target)
+    weights = read_weights(sample_weight, target.shape, X.dtype)
+    if target.ndim == 1:
+        data = _from_rows(X, target, weights, labels)
+    elif labels is None:
+        names = read_tasks(column_names(y if is_frame(y) else target), "the column names of y")
+        data = _from_columns(X, target, weights, missing, names)
+    else:
+        raise ValueError(
+            "y is two-dimensional, so each of its columns is a task, and task= or task_column "
+            "cannot be given as well. Leave them out, or pass a one-dimensional y."
+        )
+    return _encode_classes(data, classes) if classification else data
+
+
+def read_rows(estimator: Any, X: Any, task: Any = None) -> tuple[Matrix, np.ndarray | None]:
+    """Validate what `predict` was given.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        A fitted estimator; number and names of the columns of X must be those of its fit.
+    X : array-like, sparse matrix or frame of shape (n_rows, n_columns)
+        Features, and the task where `task_column` names it.
+    task : array-like of shape (n_rows,), optional
+        Task labels, where there is no `task_column`.
+
+    Returns
+    -------
+    X : ndarray or csr_array of shape (n_rows, n_features)
+        Features without the task column, float64 or float32.
+    labels : ndarray of shape (n_rows,) or None
+        Task labels; None where none were given.
+
+    Examples
+    --------
+    >>> from sklearn.base import BaseEstimator
+    >>> class Model(BaseEstimator):
+    ...     task_column = 0
+    >>> read_rows(Model(), [["b", 7.0], ["a", 8.0]])
+    (array([[7.],
+           [8.]]), array(['b', 'a'], dtype='<U1'))
+    """
+    return _read_matrix(estimator, X, task, reset=False)
+
+
+def encode_tasks(labels: Any, tasks: Any) -> np.ndarray:
+    """Find each label among the tasks.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        Task labels; whole numbers match whether held as integers or as floats.
+    tasks : array-like of shape (n_tasks,)
+        The distinct known labels, in any order.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Indices into `tasks`; -1 for a label that is not among them.
+
+    Examples
+    --------
+    >>> encode_tasks([3.0, 1.0, 2.0], [1, 3])
+    array([ 1,  0, -1])
+    """
+    labels, tasks = read_tasks(labels), read_tasks(tasks, "tasks")
+    if not tasks.size or (labels.dtype.kind == "U") != (tasks.dtype.kind == "U"):
+        return np.full(len(labels), -1, dtype=np.intp)
+    order = np.argsort(tasks)
+    places = np.searchsorted(tasks, labels, sorter=order)
+    codes = order[np.minimum(places, len(tasks) - 1)]
+    return np.where(tasks[codes] == labels, codes, -1)
+
+
+def pack_tasks(
+    Xs: Sequence[Any], ys: Sequence[Any], tasks: Any = None
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Stack one X and one y for each task into what `fit` takes.
+
+    Parameters
+    ----------
+    Xs : sequence of array-likes, sparse matrices or frames, each of shape (n_t, n_features)
+        Features of each task; all frames with the same columns, or none.
+    ys : sequence of array-likes, each of shape (n_t,)
+        Targets of each task.
+    tasks : array-like of shape (n_tasks,), optional
+        Distinct labels of the tasks; 0, 1, ... if not given.
+
+    Returns
+    -------
+    X : ndarray, csr_array or frame of shape (n, n_features)
+        All rows, task after task; sparse if any of `Xs` is.
+    y : ndarray of shape (n,)
+        All targets.
+    task : ndarray of shape (n,)
+        The task of each row, for ``fit(X, y, task=task)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y, task = pack_tasks([np.ones((2, 3)), np.zeros((1, 3))], [[1.0, 2.0], [3.0]])
+    >>> X.shape, y, task
+    ((3, 3), array([1., 2., 3.]), array([0, 0, 1]))
+    """
+    labels = read_tasks(range(len(Xs)) if tasks is None else tasks, "tasks")
+    if not len(Xs) == len(ys) == len(labels):
+        raise ValueError(
+            f"Xs, ys and tasks must have one item for each task, got {len(Xs)}, {len(ys)} and "
+            f"{len(labels)} items."
+        )
+    if not len(Xs):
+        raise ValueError("Xs and ys are empty; give at least one task.")
+    if len(np.unique(labels)) < len(labels):
+        raise ValueError("tasks holds the same label twice; give each task a label of its own.")
+    blocks: list[Any] = [X if is_frame(X) or sparse.issparse(X) else np.asarray(X) for X in Xs]
+    targets = [np.asarray(y) for y in ys]
+    for label, X, y in zip(labels.tolist(), blocks, targets, strict=True):
+        _check_block(label, X, y, blocks[0])
+    if is_frame(blocks[0]):
+        X = nw.concat([nw.from_native(block) for block in blocks]).to_native()
+    elif any(map(sparse.issparse, blocks)):
+        X = sparse.vstack([sparse.csr_array(block) for block in blocks], format="csr")
+    else:
+        X = np.concatenate(blocks)
+    return X, np.concatenate(targets), np.repeat(labels, [len(y) for y in targets])
+
+
+def _check_block(label: Any, X: Any, y: np.ndarray, first: Any) -> None:
+    if len(X.shape) != 2 or y.ndim != 1 or X.shape[0] != len(y):
+        raise ValueError(
+            f"Task {label!r} needs a two-dimensional X and a one-dimensional y of the same length, "
+            f"got shapes {X.shape} and {y.shape}."
+        )
+    if not len(y):
+        raise ValueError(f"Task {label!r} has no rows; leave it out of Xs, ys and tasks.")
+    if X.shape[1] != first.shape[1]:
+        raise ValueError(
+            f"All tasks must have the same features: task {label!r} has {X.shape[1]} columns, the "
+            f"first task {first.shape[1]}."
+        )
+    if is_frame(X) != is_frame(first) or column_names(X) != column_names(first):
+        raise ValueError(
+            f"Either all Xs are frames with the same columns or none is a frame; task {label!r} "
+            "differs from the first task. Reorder or rename its columns, or convert all to arrays."
+        )
+
+
+def _read_matrix(
+    estimator: Any, X: Any, task: Any, *, reset: bool
+) -> tuple[Matrix, np.ndarray | None]:
+    column = estimator.task_column
+    if column is not None and task is not None:
+        raise ValueError(
+            f"The task is given twice: by task_column={column!r} and by task=. Give only one."
+        )
+    features, labels, name = X, task, "task"
+    if column is not None:
+        labels, features = split_column(X, column)
+        name = f"The task column {column!r} of X"
+    refuse_text(features, "Encode them as numbers, or name the one with the tasks as task_column.")
+    features = check_array(
+        features,
+        accept_sparse="csr",
+        dtype=float_types(features),
+        input_name="X",
+        estimator=estimator,
+    )
+    validate_data(estimator, X, skip_check_array=True, reset=reset)
+    if sparse.issparse(features):
+        features = sparse.csr_array(features)
+    if labels is None:
+        return features, None
+    labels = read_tasks(labels, name)
+    if len(labels) != features.shape[0]:
+        raise ValueError(
+            f"task has {len(labels)} labels, but X has {features.shape[0]} rows; give one label "
+            "for each row."
+        )
+    return features, labels
+
+
+def _from_rows(
+    X: Matrix, y: np.ndarray, weights: np.ndarray, labels: np.ndarray | None
+) -> TaskData:
+    labels = np.zeros(len(y), dtype=np.int64) if labels is None else labels
+    kept = np.flatnonzero(weights)
+    tasks, codes = np.unique(labels[kept], return_inverse=True)
+    order = kept[np.argsort(codes, kind="stable")]
+    if not np.array_equal(order, np.arange(len(y))):  # else the caller's arrays serve uncopied
+        X, y, weights = X[order], y[order], weights[order]
+    offsets = _offsets(np.bincount(codes, minlength=len(tasks)))
+    return TaskData(X, y, weights, offsets, tasks, rows=None, classes=None, multi_output=False)
+
+
+def _from_columns(
+    X: Matrix, y: np.ndarray, weights: np.ndarray, missing: np.ndarray, names: np.ndarray
+) -> TaskData:
+    unseen = names[missing.all(axis=0)]
+    if unseen.size:
+        raise ValueError(
+            f"y has columns without any observed value: {unseen.tolist()}. Drop these columns."
+        )
+    weights = np.broadcast_to(weights.reshape(len(y), -1), y.shape)
+    cells = ~missing & (weights != 0)
+    counts = cells.sum(axis=0)
+    codes, rows = np.nonzero(cells.T)
+    return TaskData(
+        X=X,
+        y=y[rows, codes],
+        weights=weights[rows, codes],
+        offsets=_offsets(counts[counts > 0]),
+        tasks=names[counts > 0],
+        rows=rows,
+        classes=None,
+        multi_output=True,
+    )
+
+
+def _offsets(counts: np.ndarray) -> np.ndarray:
+    if not counts.size:
+        raise ValueError("sample_weight is zero for every observed y; give some a weight above 0.")
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
+
+
+def _encode_classes(data: TaskData, known: np.ndarray | None) -> TaskData:
+    classes, y = np.unique(data.y, return_inverse=True)
+    if known is not None:
+        fresh = classes[~np.isin(classes, known)]
+        if fresh.size:
+            raise ValueError(
+                f"y holds classes that the model does not know: {fresh[:10].tolist()}. Fit a "
+                "model with rows of all classes."
+            )
+        return replace(data, y=np.searchsorted(known, classes)[y], classes=known)
+    if len(classes) == 1:
+        raise ValueError(
+            f"y holds only one class, {classes.tolist()[0]!r}; a classifier needs at least two "
+            "(rows of weight zero do not count)."
+        )
+    if data.multi_output and len(classes) > 2 and data.n_tasks == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected: with more than two "
+            "classes it is read as one-dimensional. Pass y.ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        data = replace(data, X=data.X[data.rows], rows=None, multi_output=False)
+    if data.multi_output and len(classes) > 2:
+        raise ValueError(
+            "A two-dimensional y must be binary: two classes over all its columns, got "
+            f"{len(classes)}: {classes[:10].tolist()}. For more classes pass a one-dimensional y "
+            "with the task of each row."
+        )
+    return replace(data, y=y, classes=classes)

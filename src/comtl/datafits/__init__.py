@@ -1,0 +1,1 @@
+"""Where the rows live: the loss of all rows as the alternation needs it."""

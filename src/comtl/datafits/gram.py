@@ -1,0 +1,127 @@
+"""Per-task Grams: sufficient statistics of squared loss, for tasks with many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from ..arrays import Array, dot, namespace, segment_gram, segment_sum, task_groups
+from ..design import Covariance, Design
+from ..factors import Factors
+from ..losses import Squared
+from .base import Datafit, Expansion, TaskQuadratic
+from .rows import with_ones
+
+_GROUP_CELLS = 2**14
+
+
+class GramDatafit(Datafit):
+    """Weighted second moments of ``(x, 1)`` and ``y`` for each task, or one for all tasks.
+
+    Parameters
+    ----------
+    gram : array of shape (T, P + 1, P + 1) or (1, P + 1, P + 1)
+        ``Σ ω x̃ x̃ᵀ`` with ``x̃ = (x, 1)``; a single one where all tasks share their rows.
+    moment : array of shape (T, P + 1)
+        ``Σ ω x̃ y``.
+    energy : float
+        ``Σ ω y²`` over all tasks.
+    """
+
+    name = "gram"
+
+    def __init__(self, gram: Array, moment: Array, energy: float) -> None:
+        xp = namespace(gram)
+        self.gram, self.moment, self.energy = gram, moment, energy
+        self.loss = Squared()
+        self.n_tasks, self.n_features = moment.shape[0], moment.shape[1] - 1
+        self.same_design = gram.shape[0] == 1 and self.n_tasks > 1
+        copies = self.n_tasks if gram.shape[0] == 1 else 1
+        self.n_weighted = copies * float(xp.sum(gram[:, -1, -1]))
+
+    @classmethod
+    def of_cells(cls, design: Design, y: Array, weights: Array, offsets: np.ndarray) -> GramDatafit:
+        """Sum up rows that are sorted by task, one cell a row."""
+        xp = namespace(y)
+        grams, moments = [], []
+        for first, last in task_groups(offsets, _GROUP_CELLS):
+            start, stop = int(offsets[first]), int(offsets[last])
+            block = with_ones(design.dense_rows(start, stop))
+            local = offsets[first : last + 1] - start
+            share = weights[start:stop]
+            grams.append(segment_gram(block, share, local))
+            moments.append(segment_sum(block * (share * y[start:stop])[:, None], local))
+        energy = float(xp.sum(weights * y**2))
+        return cls(xp.concat(grams, axis=0), xp.concat(moments, axis=0), energy)
+
+    @classmethod
+    def of_table(cls, design: Design, Y: Array, weights: Array) -> GramDatafit:
+        """Sum up rows shared by all tasks, one column of ``Y`` each, nothing missing."""
+        xp = namespace(Y)
+        columns = design.shape[1] + 1
+        gram = xp.zeros((columns, columns), dtype=design.dtype)
+        moment = xp.zeros((columns, Y.shape[1]), dtype=design.dtype)
+        for start, stop in design.blocks(dense=True):
+            block = with_ones(design.dense_rows(start, stop))
+            weighted = block * weights[start:stop, None]
+            gram = gram + weighted.T @ block
+            moment = moment + weighted.T @ Y[start:stop, :]
+        energy = float(xp.sum(weights[:, None] * Y**2))
+        return cls(gram[None, :, :], moment.T, energy)
+
+    @cached_property
+    def covariance(self) -> Covariance:
+        xp = namespace(self.gram)
+        pooled = xp.sum(self.gram, axis=0)
+        values, basis = xp.linalg.eigh(pooled[:-1, :-1] / pooled[-1, -1])
+        return Covariance(basis, xp.clip(values, min=0.0), 0.0)
+
+    def product(self, weights: Array) -> Array:
+        """Each task's Gram times its own vector, ``(T, P + 1)``."""
+        if self.gram.shape[0] == 1:
+            return weights @ self.gram[0, :, :]
+        return (self.gram @ weights[:, :, None])[:, :, 0]
+
+    def expand(self, point: Factors) -> GramExpansion:
+        xp = namespace(self.gram)
+        weights = point.mixing @ point.F.T + point.shared[None, :]
+        return GramExpansion(self, xp.concat([weights, point.intercepts[:, None]], axis=1))
+
+    def line(self, start: Factors, stop: Factors) -> Callable[[float], float]:
+        return lambda share: self.expand(start.towards(stop, share)).value
+
+
+class GramExpansion(Expansion):
+    """Derivatives of the squared loss at given weights, one row for each task."""
+
+    def __init__(self, datafit: GramDatafit, weights: Array) -> None:
+        xp = namespace(weights)
+        self.datafit = datafit
+        push = datafit.product(weights)
+        self.value = datafit.energy + dot(weights, push - 2.0 * datafit.moment)
+        self.slope = 2.0 * (push - datafit.moment)
+        sums = 2.0 * datafit.gram[:, -1, -1]
+        self.curvature_sums = xp.broadcast_to(sums, (datafit.n_tasks,))
+
+    def gradient(self, mixing: Array) -> tuple[Array, Array]:
+        return self.slope[:, :-1].T @ mixing, self.slope[:, -1]
+
+    def normal(self, step: Array, mixing: Array, intercepts: Array) -> tuple[Array, Array]:
+        xp = namespace(step)
+        weights = xp.concat([mixing @ step.T, intercepts[:, None]], axis=1)
+        push = 2.0 * self.datafit.product(weights)
+        return push[:, :-1].T @ mixing, push[:, -1]
+
+    def task_gradient(self, features: Array) -> Array:
+        return self.slope[:, :-1] @ features
+
+    def task_quadratic(self, features: Array) -> TaskQuadratic:
+        xp = namespace(features)
+        lifted = xp.zeros((features.shape[0] + 1, features.shape[1] + 1), dtype=features.dtype)
+        lifted[:-1, :-1] = features
+        lifted[-1, -1] = 1.0
+        hessian = 2.0 * (lifted.T @ (self.datafit.gram @ lifted))
+        size = (self.datafit.n_tasks, *hessian.shape[1:])
+        return TaskQuadratic(xp.broadcast_to(hessian, size), self.slope @ lifted)

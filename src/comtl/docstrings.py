@@ -1,0 +1,175 @@
+"""Parameter and attribute texts that the estimators share, written once."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TypeVar
+
+_BLOCKS = {
+    "bi_ranks": """
+        n_components : int, default=5
+            Columns ``K`` of both factors; capped at ``min(P, T)``.
+        """,
+    "tri_ranks": """
+        n_feature_clusters : int, default=5
+            Columns ``K1`` of the feature factor; capped at the number of features.
+        n_task_clusters : int, default=5
+            Columns ``K2`` of the task factor; capped at the number of tasks.
+        """,
+    "bi_search": """
+        n_components : int or sequence of int, default=5
+            Columns ``K`` of both factors, or several to choose from.
+        """,
+    "tri_search": """
+        n_feature_clusters, n_task_clusters : int or sequence of int, default=5
+            Columns ``K1`` and ``K2`` of the factors, or several to choose from.
+        """,
+    "search": """
+        alphas : sequence of float, default=half decades from 1e-3 to 100
+            Values of ``alpha_task`` to choose from.
+        cv : int, splitter or list of splits, default=5
+            Folds. An int cuts every task (and every class in it) into that many parts; the folds
+            depend on nothing else.
+        n_jobs : int or None, default=None
+            Folds fitted at the same time, in processes of joblib.
+        """,
+    "alpha_task": """
+        alpha_task : float, default=1.0
+            λ2, the penalty of the task factor. Only the product λ1 λ2 matters for the fit.
+        """,
+    "core": """
+        core_penalty : {"ridge", "l1", "nonnegative", None}, default="ridge"
+            Penalty of the core; None is the paper's free core, whose fit ignores the other
+            penalties in the limit and is saved by early stopping only.
+        alpha_core : float, default=1.0
+            λ3, the penalty of the core.
+        """,
+    "common": """
+        alpha_feature : float, default=0.1
+            λ1, the penalty of the feature factor.
+        feature_penalty, task_penalty : str, default="relation"
+            What bounds each factor: "relation" (learned Σ or Ω), "ridge", "l1", "nonnegative"
+            (with ridge) or "simplex" (rows are shares; no λ).
+        shared : bool, default=False
+            Whether all tasks have a part ``w0`` in common beside the factors.
+        alpha_shared : float, default=1.0
+            Ridge penalty of the shared part.
+        loss : str, default="auto"
+            {loss}
+        fit_intercept : bool, default=True
+            Whether to fit intercepts: a common one, and a deviation for each task whose variance
+            is estimated from the data.
+        standardize : bool, default=True
+            Whether to scale features{target} to unit variance inside, so that the penalties do
+            not depend on units. Weights are reported in the units given. False: the objective in
+            the units given.
+        task_column : str, int or None, default=None
+            Name or number of the column of X that holds the task.
+        unseen_task : {"mean", "raise"}, default="mean"
+            What predict does with a task that fit never saw: use the mean of all tasks, or raise.
+        init : {"svd", "random"}, default="svd"
+            Start from the leading singular vectors of the tasks' gradients, or from chance.
+        smoothing : float, default=0.01
+            Floor of the relations' ε, relative to the factor's largest singular value squared.
+        max_iter : int, default=200
+            Most sweeps of the alternation.
+        tol : float, default=1e-4
+            Relative decrease of the objective in a sweep at which to stop.
+        warm_start : bool, default=False
+            Whether to start from the factors of the last fit where sizes and tasks agree.
+        random_state : int, RandomState or None, default=None
+            Seed of the starting point and of the clusters.
+        verbose : int, default=0
+            Whether to show the objective after each sweep, through the logger "comtl".
+        """,
+    "attributes": """
+        tasks_ : ndarray of shape (n_tasks,)
+            Task labels, in the order of the rows of ``coef_``.
+        coef_ : ndarray of shape (n_tasks, n_features){multiclass}
+            Weights of every task, the task column left out.
+        intercept_ : ndarray of shape (n_tasks,)
+            Intercepts.
+        shared_coef_ : ndarray of shape (n_features,)
+            The shared part, zero without it.
+        feature_factor_ : ndarray of shape (n_features, K1)
+            Feature factor, in the units of the data.
+        task_factor_ : ndarray of shape (n_tasks, K2)
+            Task factor.
+        feature_relation_, task_relation_ : Relation
+            Learned relations of the standardised features and of the tasks, low-rank objects
+            with ``@`` and ``toarray()``.
+        feature_clusters_, task_clusters_ : ndarray
+            Clusters of features and tasks, from the singular vectors of the weights.
+        solver_ : dict
+            Where the rows lived and which solver ran for each factor.
+        objective_history_ : ndarray of shape (n_iter_ + 1,)
+            Objective at the start and after each sweep; never rises.
+        n_iter_ : int
+            Sweeps done.
+        converged_ : bool
+            Whether the decrease fell below ``tol``.
+        n_features_in_ : int
+            Columns of X seen in fit, the task column counted.
+        """,
+    "bi_attributes": """
+        n_components_ : int
+            Columns of the factors after capping.
+        """,
+    "tri_attributes": """
+        core_ : ndarray of shape (K1, K2)
+            Core.
+        n_feature_clusters_, n_task_clusters_ : int
+            Columns of the factors after capping.
+        """,
+    "search_attributes": """
+        alpha_task_ : float
+            The chosen penalty.
+        best_params_ : dict
+            The chosen setting.
+        best_score_ : float
+            Its mean held-out loss a cell, negative: higher is better.
+        cv_results_ : dict
+            Settings under "params", their scores under "mean_test_score" and "std_test_score".
+        """,
+    "classes": """
+        classes_ : ndarray of shape (n_classes,)
+            Union of the classes of all tasks.
+        """,
+}
+
+_REGRESSOR = {
+    "loss": '"squared" is the only choice, and what "auto" means.',
+    "target": " and target",
+    "multiclass": "",
+}
+_CLASSIFIER = {
+    "loss": '"logistic", the likelihood, or "squared", the paper\'s; "auto" means "logistic".',
+    "target": "",
+    "multiclass": " or (n_tasks, n_classes, n_features)",
+}
+
+Class = TypeVar("Class", bound=type)
+
+
+def documented(cls: Class) -> Class:
+    """Fill ``<name>`` lines of a class docstring with the shared texts.
+
+    Examples
+    --------
+    >>> from comtl import BiFactorRegressor
+    >>> "task_column" in BiFactorRegressor.__doc__
+    True
+    """
+    kind = _CLASSIFIER if "Classifier" in cls.__name__ else _REGRESSOR
+    lines = []
+    for line in (cls.__doc__ or "").splitlines():
+        name = line.strip().strip("<>")
+        if line.strip() == f"<{name}>" and name in _BLOCKS:
+            block = textwrap.dedent(_BLOCKS[name]).strip()
+            for key, text in kind.items():
+                block = block.replace("{" + key + "}", text)
+            lines.append(textwrap.indent(block, "    "))
+        else:
+            lines.append(line)
+    cls.__doc__ = "\n".join(lines)
+    return cls

@@ -1,0 +1,103 @@
+r"""The unknowns of a model, :math:`w_t = w_0 + F S g_t` and intercepts, as one frozen object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .arrays import Array, namespace
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Factors, shared part and intercepts of ``T`` tasks on ``P`` features.
+
+    Parameters
+    ----------
+    F : array of shape (P, K1)
+        Feature factor.
+    S : array of shape (K1, K2) or None
+        Core; None for the two-factor model, where K1 = K2 and the core is the identity.
+    G : array of shape (T, K2)
+        Task factor.
+    shared : array of shape (P,)
+        Common part ``w0`` of all tasks.
+    offset : float
+        Common part of the intercepts.
+    deviations : array of shape (T,)
+        What each task's intercept adds to the offset.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.factors import Factors
+    >>> factors = Factors(np.ones((2, 1)), None, np.ones((3, 1)), np.zeros(2), 1.0, np.zeros(3))
+    >>> factors.coef.shape, factors.intercepts
+    ((2, 3), array([1., 1., 1.]))
+    """
+
+    F: Array
+    S: Array
+    G: Array
+    shared: Array
+    offset: float
+    deviations: Array
+
+    @property
+    def mixing(self) -> Array:
+        """``M = G Sᵀ`` (T × K1): how each task mixes the columns of ``F``."""
+        return self.G if self.S is None else self.G @ self.S.T
+
+    @property
+    def directions(self) -> Array:
+        """``F S`` (P × K2): what each column of ``G`` stands for."""
+        return self.F if self.S is None else self.F @ self.S
+
+    @property
+    def intercepts(self) -> Array:
+        """Intercept of each task."""
+        return self.offset + self.deviations
+
+    @property
+    def coef(self) -> Array:
+        """Weights of all tasks, ``P × T``: for small sizes and for looking at."""
+        return self.shared[:, None] + self.F @ self.mixing.T
+
+    def with_(self, **changes: Any) -> Factors:
+        """Return a copy with some parts replaced."""
+        return replace(self, **changes)
+
+    def towards(self, other: Factors, share: float) -> Factors:
+        """Return the point at ``share`` of the way to another: used along one block only."""
+
+        def between(a: Any, b: Any) -> Any:
+            return a if a is b else a + share * (b - a)
+
+        core = None if self.S is None else between(self.S, other.S)
+        return Factors(
+            between(self.F, other.F),
+            core,
+            between(self.G, other.G),
+            between(self.shared, other.shared),
+            between(self.offset, other.offset),
+            between(self.deviations, other.deviations),
+        )
+
+
+def thin_svd(factors: Factors) -> tuple[Array, Array, Array]:
+    """Singular vectors and values of ``F S Gᵀ`` without forming it: ``U, σ, V``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.factors import Factors, thin_svd
+    >>> factors = Factors(np.ones((4, 1)), None, np.ones((9, 1)), np.zeros(4), 0.0, np.zeros(9))
+    >>> thin_svd(factors)[1]
+    array([6.])
+    """
+    xp = namespace(factors.F)
+    left, upper = xp.linalg.qr(factors.F)
+    right, lower = xp.linalg.qr(factors.G)
+    core = upper @ lower.T if factors.S is None else upper @ factors.S @ lower.T
+    U, sigma, Vt = xp.linalg.svd(core, full_matrices=False)
+    return left @ U, sigma, right @ Vt.T

@@ -1,0 +1,242 @@
+"""What all factor models share once fitted: weights, clusters, reading of rows, adaptation."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from .adaptation import adapt_columns
+from .clusters import cluster_rows, embeddings
+from .data import TaskData, encode_tasks, read_rows, read_training
+from .losses import Loss
+from .predictor import LinearTasks
+from .problem import Columns, Units
+from .state import State
+
+
+class FittedTasks(BaseEstimator, ABC):
+    """Abstract model with linear weights for each task, made of factors."""
+
+    __metadata_request__predict = {"task": True}
+    __metadata_request__score = {"task": True, "sample_weight": True}
+
+    # Declared for type checkers; constructors and fits set them.
+    task_column: str | int | None
+    unseen_task: str
+    tasks_: np.ndarray
+    _state: State
+    _units: Units
+    _columns: Columns
+    _linear: LinearTasks
+    _multi_output: bool
+    _seed: int
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """Loss of a cell."""
+
+    @abstractmethod
+    def _held_out_loss(self, data: TaskData) -> float:
+        """Weighted mean loss of cells that fit did not see."""
+
+    @abstractmethod
+    def _clusters(self) -> tuple[int, int]:
+        """How many feature and task clusters to report."""
+
+    @abstractmethod
+    def _binary(self, data: TaskData, columns: Columns) -> TaskData:
+        """Cells as the engine takes them."""
+
+    @property
+    @abstractmethod
+    def _classification(self) -> bool:
+        """Whether y holds class labels."""
+
+    @property
+    def _known_classes(self) -> np.ndarray | None:
+        """Classes of the fit; None for a regressor."""
+        return None
+
+    def _set_linear(self, linear: LinearTasks) -> None:
+        """Keep the weights of all columns, and the means that serve unseen tasks."""
+        self._linear = linear
+        self.task_factor_ = linear.task_factor
+        self.shared_coef_ = linear.shared
+        self._cluster_cache: dict[str, np.ndarray] = {}
+        index = self._columns.index
+        if index is None:
+            groups = np.ones((1, linear.n_tasks), dtype=bool)
+        else:
+            groups = np.stack([self._columns.label == c for c in range(index.shape[1])])
+        self._extended = linear.with_means(groups)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights: tasks × features, or tasks × classes × features beyond two classes."""
+        return self._per_task(self._linear.coef)
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercepts: one a task, or tasks × classes beyond two classes."""
+        return self._per_task(self._linear.intercepts)
+
+    def _per_task(self, values: np.ndarray) -> np.ndarray:
+        index = self._columns.index
+        if index is None:
+            return values
+        table = np.zeros((*index.shape, *values.shape[1:]), dtype=values.dtype)
+        table[self._columns.task, self._columns.label] = values
+        return table
+
+    @property
+    def feature_clusters_(self) -> np.ndarray:
+        """Cluster of each feature, from the singular vectors of the weights."""
+        return self._cached_clusters("features")
+
+    @property
+    def task_clusters_(self) -> np.ndarray:
+        """Cluster of each task, from the singular vectors of the weights."""
+        return self._cached_clusters("tasks")
+
+    def _cached_clusters(self, side: str) -> np.ndarray:
+        if side not in self._cluster_cache:
+            scale = np.where(self._units.inverse_scale > 0, self._units.inverse_scale, 1.0)
+            directions = self._linear.directions / scale[:, None]
+            features, tasks = embeddings(directions, self._linear.task_factor)
+            if self._columns.index is not None:
+                tasks = self._per_task(tasks).reshape(len(self.tasks_), -1)
+            for name, points, count in zip(
+                ("features", "tasks"), (features, tasks), self._clusters(), strict=True
+            ):
+                self._cluster_cache[name] = cluster_rows(points, count, self._seed)
+        return self._cluster_cache[side]
+
+    def _cell_scores(self, data: TaskData, codes: np.ndarray) -> np.ndarray:
+        """Score of each cell of other data for a column of the extended weights."""
+        if data.rows is None:
+            return self._extended.scores(data.X, codes)
+        return self._extended.table(data.X)[data.rows, codes]
+
+    def _read_codes(self, X: Any, task: Any) -> tuple[Any, np.ndarray | None]:
+        """Validated rows and the task code of each; None where every task is asked for."""
+        check_is_fitted(self)
+        X, labels = read_rows(self, X, task)
+        if labels is None:
+            if self._multi_output:
+                return X, None
+            if len(self.tasks_) > 1:
+                raise ValueError(
+                    "This model knows several tasks: pass task= with one label a row, or fit it "
+                    "with task_column so that X holds the task."
+                )
+            return X, np.zeros(X.shape[0], dtype=np.intp)
+        codes = encode_tasks(labels, self.tasks_)
+        unknown = codes < 0
+        if unknown.any():
+            names = np.unique(labels[unknown]).tolist()
+            if self.unseen_task == "raise":
+                raise ValueError(
+                    f"task holds labels that fit never saw: {names[:10]}. Adapt the model to them "
+                    'with adapt(), or set unseen_task="mean".'
+                )
+            if unknown.all():
+                warnings.warn(
+                    f"No task label is known to the model (such as {names[0]!r}); the mean of all "
+                    "tasks serves. Are the labels of the same type as in fit?",
+                    UserWarning,
+                    stacklevel=3,
+                )
+        return X, codes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_linear" in vars(self)
+
+    def adapt(
+        self,
+        X: Any,
+        y: Any,
+        task: Any = None,
+        sample_weight: Any = None,
+        *,
+        residual: bool = True,
+    ) -> Self:
+        """Return a model that knows further tasks, learned on the frozen factors.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            Rows of the new tasks, as in ``fit``.
+        residual : bool, default=True
+            Whether a new task may leave the span of the factors by a ridge residual. Its size is
+            set by leave-one-out on the new rows, a model of those rows alone among the
+            candidates. False: the paper's transfer step, weights within the span only.
+
+        Returns
+        -------
+        estimator
+            A copy that knows the old and the new tasks.
+        """
+        check_is_fitted(self)
+        read_rows(self, X, task)
+        reader = copy.copy(self)
+        data = read_training(
+            reader,
+            X,
+            y,
+            task,
+            sample_weight,
+            classification=self._classification,
+            classes=self._known_classes,
+        )
+        self._refuse_known(data)
+        columns = Columns.of(data)
+        cells = self._binary(data, columns)
+        loss = self._loss()
+        new = adapt_columns(self._state, self._units, cells, loss, residual=residual)
+        return self._joined(data, columns, new)
+
+    def _refuse_known(self, data: TaskData) -> None:
+        """Refuse what cannot be joined to the tasks at hand."""
+        if data.multi_output != self._multi_output:
+            raise ValueError(
+                "adapt takes y in the form that fit had: "
+                + ("two-dimensional." if self._multi_output else "one-dimensional, with tasks.")
+            )
+        known = encode_tasks(data.tasks, self.tasks_) >= 0
+        if known.any():
+            names = data.tasks[known][:10].tolist()
+            raise ValueError(
+                f"task holds tasks that the model knows already: {names}. "
+                "Give new tasks new labels, or fit again with all rows."
+            )
+        if (data.tasks.dtype.kind == "U") != (self.tasks_.dtype.kind == "U"):
+            raise ValueError("task must have labels of the same type as in fit, text or numbers.")
+
+    def _joined(self, data: TaskData, columns: Columns, new: tuple[Any, Any, Any]) -> Self:
+        """Copy of the model with further columns of weights."""
+        model = copy.copy(self)
+        model.tasks_ = np.concatenate([self.tasks_, data.tasks])
+        model._columns = _append_columns(self._columns, columns, len(self.tasks_))
+        model._set_linear(self._linear.joined(*new))
+        return model
+
+
+def _append_columns(old: Columns, new: Columns, n_tasks: int) -> Columns:
+    task = np.concatenate([old.task, new.task + n_tasks])
+    label = np.concatenate([old.label, new.label])
+    if old.index is None or new.index is None:
+        return Columns(task, label, None)
+    shifted = np.where(new.index >= 0, new.index + len(old.task), -1)
+    return Columns(task, label, np.concatenate([old.index, shifted]))

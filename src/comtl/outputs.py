@@ -1,0 +1,262 @@
+"""What a fitted factor model says: values for a regressor, classes for a classifier."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+
+from .base import FactorModel
+from .data import TaskData, encode_tasks
+from .frames import read_classes, read_numbers
+from .losses import Logistic, sigmoid
+from .penalties import Simplex
+from .problem import Columns, binary_cells
+
+
+class RegressorOutputs(RegressorMixin, FactorModel):
+    """Abstract regressor: the score is the prediction."""
+
+    @property
+    def _classification(self) -> bool:
+        return False
+
+    def _binary(self, data: TaskData, columns: Columns) -> TaskData:
+        return data
+
+    def _held_out_loss(self, data: TaskData) -> float:
+        codes = encode_tasks(data.tasks, self.tasks_)[data.codes]
+        gap = data.y - self._cell_scores(data, codes)
+        return float(np.average(gap**2, weights=data.weights))
+
+    def predict(self, X: Any, task: Any = None) -> np.ndarray:
+        """Predict the target of each row for its task.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Rows.
+        task : array-like of shape (n_samples,), optional
+            Task of each row, where it is no column of X.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_tasks)
+            Predictions; for every task after a two-dimensional ``y``.
+        """
+        X, codes = self._read_codes(X, task)
+        return self._linear.table(X) if codes is None else self._extended.scores(X, codes)
+
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+        """Return R²; for a two-dimensional ``y`` its mean over columns, missing cells left out.
+
+        Parameters
+        ----------
+        X, task
+            Rows, as in predict.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            True targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights.
+
+        Returns
+        -------
+        float
+            The score, at best 1.
+        """
+        guess = self.predict(X, task)
+        truth, missing = read_numbers(y, guess.dtype)
+        return mean_over_columns(r2_score, truth, guess, missing, sample_weight)
+
+
+class ClassifierOutputs(ClassifierMixin, FactorModel):
+    """Abstract classifier: the class with the highest score among those its task has seen."""
+
+    __metadata_request__predict_proba = {"task": True}
+    __metadata_request__predict_log_proba = {"task": True}
+    __metadata_request__decision_function = {"task": True}
+
+    classes_: np.ndarray
+
+    @property
+    def _classification(self) -> bool:
+        return True
+
+    def _binary(self, data: TaskData, columns: Columns) -> TaskData:
+        return binary_cells(data, columns)
+
+    def _keep(self, step: Any, history: Any, problem: Any, data: TaskData, *rest: Any) -> None:
+        assert data.classes is not None
+        self.classes_ = data.classes
+        super()._keep(step, history, problem, data, *rest)
+
+    def decision_function(self, X: Any, task: Any = None) -> np.ndarray:
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        X, task
+            Rows, as in predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_tasks)
+            For two classes the score of the second, positive where it is predicted. A class that
+            a task never saw lies below all that it saw. After a two-dimensional ``y``: a column
+            for each task.
+        """
+        X, codes = self._read_codes(X, task)
+        return self._decisions(X, codes)[0]
+
+    def _decisions(self, X: Any, codes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """Scores, and beyond two classes which of them belong to classes the task saw."""
+        if codes is None:
+            return self._linear.table(X), None
+        index = self._columns.index
+        if index is None:
+            return self._extended.scores(X, codes), None
+        # An unseen task has every class of the fit: means stand behind the columns of the tasks.
+        means = np.arange(index.shape[1]) + self._linear.n_tasks
+        means = np.where((index >= 0).any(axis=0), means, -1)
+        places = np.concatenate([index, means[None, :]])[codes]
+        seen = places >= 0
+        scores = np.stack(
+            [self._extended.scores(X, np.maximum(column, 0)) for column in places.T], axis=1
+        )
+        lowest = np.where(seen, scores, np.inf).min(axis=1, keepdims=True)
+        return np.where(seen, scores, lowest - np.maximum(1.0, np.abs(lowest))), seen
+
+    def predict_proba(self, X: Any, task: Any = None) -> np.ndarray:
+        """Return the probabilities of the classes.
+
+        Parameters
+        ----------
+        X, task
+            Rows, as in predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples, n_tasks)
+            Probabilities, zero for a class that a task never saw. After a two-dimensional ``y``:
+            the probability of the second class for each task.
+        """
+        X, codes = self._read_codes(X, task)
+        scores, seen = self._decisions(X, codes)
+        logistic = isinstance(self._loss(), Logistic)
+        if seen is not None:
+            return _shares(scores, seen, logistic)
+        chance = sigmoid(scores) if logistic else np.clip(0.5 * (1.0 + scores), 0.0, 1.0)
+        return chance if codes is None else np.stack([1.0 - chance, chance], axis=1)
+
+    def predict_log_proba(self, X: Any, task: Any = None) -> np.ndarray:
+        """Return the logarithm of the probabilities; see :meth:`predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X, task))
+
+    def predict(self, X: Any, task: Any = None) -> np.ndarray:
+        """Predict the class of each row for its task.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Rows.
+        task : array-like of shape (n_samples,), optional
+            Task of each row, where it is no column of X.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_tasks)
+            Predicted classes; for every task after a two-dimensional ``y``.
+        """
+        X, codes = self._read_codes(X, task)
+        scores, seen = self._decisions(X, codes)
+        if seen is None:
+            return self.classes_[(scores > 0).astype(np.intp)]
+        return self.classes_[scores.argmax(axis=1)]
+
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy; for a two-dimensional ``y`` its mean over columns.
+
+        Parameters
+        ----------
+        X, task
+            Rows, as in predict.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            True classes; missing cells are left out.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights.
+
+        Returns
+        -------
+        float
+            The accuracy.
+        """
+        guess = self.predict(X, task)
+        truth, missing = read_classes(y)
+        return mean_over_columns(accuracy_score, truth, guess, missing, sample_weight)
+
+    @property
+    def _known_classes(self) -> np.ndarray | None:
+        return self.classes_
+
+    def _held_out_loss(self, data: TaskData) -> float:
+        codes = encode_tasks(data.tasks, self.tasks_)[data.codes]
+        logistic = isinstance(self._loss(), Logistic)
+        index = self._columns.index
+        if index is None:
+            sign = np.where(data.y == 1, 1.0, -1.0)
+            value = self._loss().value(sign, self._cell_scores(data, codes))
+        else:
+            scores, seen = self._decisions(data.X, codes)
+            assert seen is not None
+            chance = _shares(scores, seen, logistic)
+            own = chance[np.arange(len(codes)), data.y]
+            value = -np.log(np.maximum(own, 1e-12))
+            if not logistic:
+                value = (chance**2).sum(axis=1) - 2.0 * own
+        return float(np.average(value, weights=data.weights))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
+        """Fit all tasks together; see :meth:`BiFactorRegressor.fit` for the arguments.
+
+        ``y`` holds class labels. Tasks may have different classes. With two classes in all,
+        every task is a binary problem on them, also one whose rows show only one.
+        """
+        return super().fit(X, y, task, sample_weight)
+
+
+def mean_over_columns(
+    metric: Any, truth: np.ndarray, guess: np.ndarray, missing: np.ndarray, sample_weight: Any
+) -> float:
+    """Metric of one column, or its mean over the columns of a table with missing cells."""
+    if truth.ndim == 1:
+        return float(metric(truth, guess, sample_weight=sample_weight))
+    if truth.shape != guess.shape:
+        raise ValueError(
+            f"y has shape {truth.shape}, but the model predicts {guess.shape}: one column a task."
+        )
+    weights = None if sample_weight is None else np.asarray(sample_weight)
+    values = []
+    for column, gaps in enumerate(missing.T):
+        kept = ~gaps
+        if kept.any():
+            share = None if weights is None else weights[kept]
+            values.append(metric(truth[kept, column], guess[kept, column], sample_weight=share))
+    return float(np.mean(values))
+
+
+def _shares(scores: np.ndarray, seen: np.ndarray, logistic: bool) -> np.ndarray:
+    """Probabilities of several classes from the scores of each against the rest."""
+    if logistic:
+        chance = np.where(seen, np.maximum(sigmoid(scores), np.finfo(scores.dtype).tiny), 0.0)
+        return chance / chance.sum(axis=1, keepdims=True)
+    # Squared loss estimates the probabilities themselves: the nearest shares that sum to one.
+    chance = np.where(seen, 0.5 * (1.0 + scores), -1e6 * (1.0 + np.abs(scores).max()))
+    return Simplex().prox(chance, 1.0)

@@ -1,0 +1,71 @@
+"""Checks of constructor parameters: each error names the parameter, the trouble and the remedy."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+
+def require_integer(name: str, value: Any, low: int = 1) -> int:
+    """Return a whole number that is large enough.
+
+    Examples
+    --------
+    >>> from comtl.parameters import require_integer
+    >>> require_integer("n_components", 3)
+    3
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(
+            f"{name} must be an integer, got {value!r} of type {type(value).__name__}; "
+            f"pass a whole number of at least {low}."
+        )
+    if value < low:
+        raise ValueError(f"{name} must be at least {low}, got {value!r}.")
+    return int(value)
+
+
+def require_number(name: str, value: Any, *, low: float = 0.0) -> float:
+    """Return a finite number that is large enough.
+
+    Examples
+    --------
+    >>> from comtl.parameters import require_number
+    >>> require_number("alpha_task", 0.5)
+    0.5
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
+    number = float(value)
+    if not low <= number < float("inf"):
+        raise ValueError(f"{name} must be a finite number of at least {low:g}, got {value!r}.")
+    return number
+
+
+def require_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    """Return one of the choices.
+
+    Examples
+    --------
+    >>> from comtl.parameters import require_choice
+    >>> require_choice("init", "svd", ("svd", "random"))
+    'svd'
+    """
+    if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
+        options = ", ".join(repr(c) for c in choices)
+        raise ValueError(f"{name} must be one of {options}, got {value!r}.")
+    return value
+
+
+def require_flag(name: str, value: Any) -> bool:
+    """Return True or False.
+
+    Examples
+    --------
+    >>> from comtl.parameters import require_flag
+    >>> require_flag("shared", True)
+    True
+    """
+    if not isinstance(value, bool) and type(value).__name__ != "bool":
+        raise TypeError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)

@@ -1,0 +1,258 @@
+r"""What keeps a factor in bounds: one frozen object for each factor of a model.
+
+A penalty has a smooth part with constant Hessian :math:`αI - NN^\top` acting on the rows of the
+factor, and, where ``smooth`` is false, a proximal step for the rest. Two exponents say how it
+behaves under the moves that leave ``W`` alone: ``degree`` under scaling of the factor, ``root``
+under the split of ``W``'s singular values (1: a nuclear norm, 2: a Frobenius norm, None: not
+invariant under rotation).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from .arrays import Array, dot, namespace
+from .relations import Relation
+
+
+@dataclass(frozen=True)
+class Penalty(ABC):
+    """Penalty ``strength · p(Q)`` on a factor ``Q``, one row for each feature or task."""
+
+    strength: float
+
+    smooth: ClassVar[bool] = True
+    degree: ClassVar[float | None] = 2.0
+    root: ClassVar[float | None] = None
+
+    @abstractmethod
+    def value(self, factor: Array) -> float:
+        """Penalty of a feasible factor."""
+
+    def curvature(self, factor: Array) -> tuple[float, Array]:
+        """Return ``(α, N)`` of the smooth part's Hessian; ``factor`` gives size and namespace."""
+        xp = namespace(factor)
+        return 2.0 * self.strength, xp.zeros((factor.shape[0], 0), dtype=factor.dtype)
+
+    def gradient(self, factor: Array) -> Array:
+        """Gradient of the smooth part."""
+        return 2.0 * self.strength * factor
+
+    def prox(self, factor: Array, step: float) -> Array:
+        """Proximal step of the part that is not smooth; ``step`` is a length."""
+        return factor
+
+    def refreshed(self, factor: Array) -> Penalty:
+        """Return the penalty with what it learns from the factor brought up to date."""
+        return self
+
+    def pull(self, factor: Array) -> float:
+        """Rate of the value as the factor is scaled up: what the gauge step balances."""
+        return (self.degree or 0.0) * self.value(factor)
+
+    def annealed(self, factor: Array, shrink: float, floor: float) -> Penalty:
+        """Return the penalty with its smoothing lowered by ``shrink``, not below ``floor``."""
+        return self
+
+    @property
+    def settled(self) -> bool:
+        """Whether annealing is over."""
+        return True
+
+
+@dataclass(frozen=True)
+class Ridge(Penalty):
+    """Squared Frobenius norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.penalties import Ridge
+    >>> Ridge(0.5).value(np.ones((2, 2)))
+    2.0
+    """
+
+    root: ClassVar[float | None] = 2.0
+
+    def value(self, factor: Array) -> float:
+        return self.strength * dot(factor, factor)
+
+
+@dataclass(frozen=True)
+class Free(Penalty):
+    """No penalty at all: the paper's core ``S``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.penalties import Free
+    >>> Free().value(np.ones((2, 2)))
+    0.0
+    """
+
+    strength: float = 0.0
+
+    def value(self, factor: Array) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True)
+class L1(Penalty):
+    """Sum of absolute values, for sparse factors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.penalties import L1
+    >>> L1(1.0).prox(np.array([[-3.0, 0.5]]), step=1.0)
+    array([[-2.,  0.]])
+    """
+
+    smooth: ClassVar[bool] = False
+    degree: ClassVar[float | None] = 1.0
+
+    def value(self, factor: Array) -> float:
+        xp = namespace(factor)
+        return self.strength * float(xp.sum(xp.abs(factor)))
+
+    def curvature(self, factor: Array) -> tuple[float, Array]:
+        return 0.0, super().curvature(factor)[1]
+
+    def gradient(self, factor: Array) -> Array:
+        return 0.0 * factor
+
+    def prox(self, factor: Array, step: float) -> Array:
+        xp = namespace(factor)
+        shrunk = xp.clip(xp.abs(factor) - step * self.strength, min=0.0)
+        return xp.sign(factor) * shrunk
+
+
+@dataclass(frozen=True)
+class NonNegative(Penalty):
+    """Squared Frobenius norm on factors without negative entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.penalties import NonNegative
+    >>> NonNegative(1.0).prox(np.array([[-3.0, 0.5]]), step=1.0)
+    array([[0. , 0.5]])
+    """
+
+    smooth: ClassVar[bool] = False
+
+    def value(self, factor: Array) -> float:
+        return self.strength * dot(factor, factor)
+
+    def prox(self, factor: Array, step: float) -> Array:
+        return namespace(factor).clip(factor, min=0.0)
+
+
+@dataclass(frozen=True)
+class Simplex(Penalty):
+    """Rows are shares: not negative, summing to one. ``strength`` has no part in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.penalties import Simplex
+    >>> Simplex().prox(np.array([[2.0, 0.0], [0.6, 0.6]]), step=1.0)
+    array([[1. , 0. ],
+           [0.5, 0.5]])
+    """
+
+    strength: float = 0.0
+
+    smooth: ClassVar[bool] = False
+    degree: ClassVar[float | None] = None
+
+    def value(self, factor: Array) -> float:
+        return 0.0
+
+    def curvature(self, factor: Array) -> tuple[float, Array]:
+        return 0.0, super().curvature(factor)[1]
+
+    def gradient(self, factor: Array) -> Array:
+        return 0.0 * factor
+
+    def prox(self, factor: Array, step: float) -> Array:
+        xp = namespace(factor)
+        ordered = xp.sort(factor, axis=1, descending=True)
+        rank = xp.arange(1, factor.shape[1] + 1, dtype=factor.dtype)
+        excess = (xp.cumulative_sum(ordered, axis=1) - 1.0) / rank[None, :]
+        kept = xp.sum(xp.astype(ordered > excess, xp.int64), axis=1)
+        level = xp.take_along_axis(excess, kept[:, None] - 1, axis=1)
+        return xp.clip(factor - level, min=0.0)
+
+
+@dataclass(frozen=True)
+class LearnedRelation(Penalty):
+    r"""The paper's penalty, smoothed: :math:`\mathrm{tr}(Q^\top R^{-1} Q) + ε\,\mathrm{tr} R^{-1}`.
+
+    ``R`` is the relation learned from the factor. At the best ``R`` the value is
+    :math:`(\sum_k \sqrt{d_k^2 + ε} + (n - K)\sqrt ε)^2`, a smoothed squared nuclear norm.
+    ``epsilon`` is set from the scale of the starting factor and only ever lowered, so that the
+    objective cannot rise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.penalties import LearnedRelation
+    >>> factor = np.array([[3.0], [4.0]])
+    >>> penalty = LearnedRelation.start(1.0, factor, relative_epsilon=1e-8)
+    >>> round(penalty.value(factor), 2)
+    25.01
+    """
+
+    epsilon: float
+    lowest: float
+    relation: Relation
+    at_rest: bool = False
+
+    root: ClassVar[float | None] = 1.0
+
+    @classmethod
+    def start(cls, strength: float, factor: Array, relative_epsilon: float) -> LearnedRelation:
+        """Return the penalty at a starting factor, smoothed relative to its largest root."""
+        xp = namespace(factor)
+        scale = float(xp.linalg.svdvals(factor)[0]) ** 2 or 1.0
+        epsilon = relative_epsilon * scale
+        relation = Relation.of_factor(factor, epsilon)
+        return cls(strength, epsilon, 1e-12 * scale, relation)
+
+    def value(self, factor: Array) -> float:
+        inside = self.relation.basis.T @ factor
+        outside = factor - self.relation.basis @ inside
+        trace = self.relation.trace
+        spread = dot(inside / self.relation.roots[:, None], inside)
+        spread += dot(outside, outside) / self.relation.floor
+        return self.strength * (trace * spread + self.epsilon * self.relation.inverse_trace)
+
+    def curvature(self, factor: Array) -> tuple[float, Array]:
+        alpha, low = self.relation.inverse_parts
+        return 2.0 * self.strength * alpha, (2.0 * self.strength) ** 0.5 * low
+
+    def gradient(self, factor: Array) -> Array:
+        return 2.0 * self.strength * self.relation.solve(factor)
+
+    def refreshed(self, factor: Array) -> LearnedRelation:
+        return replace(self, relation=Relation.of_factor(factor, self.epsilon))
+
+    def pull(self, factor: Array) -> float:
+        return dot(self.gradient(factor), factor)
+
+    def annealed(self, factor: Array, shrink: float, floor: float) -> LearnedRelation:
+        # Once at rest it stays: following the factor's scale any further would drag ε down.
+        if self.at_rest:
+            return self
+        largest = float(namespace(factor).max(self.relation.roots)) ** 2 - self.epsilon
+        target = max(floor * largest, self.lowest)
+        epsilon = min(self.epsilon, max(shrink * self.epsilon, target))
+        relation = Relation.of_factor(factor, epsilon)
+        return replace(self, epsilon=epsilon, relation=relation, at_rest=epsilon <= target)
+
+    @property
+    def settled(self) -> bool:
+        return self.at_rest

@@ -1,0 +1,111 @@
+"""Linear scores of many tasks from their factors, in the units of the user's data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+
+@dataclass(frozen=True, eq=False)
+class LinearTasks:
+    """Weights ``shared + D g_t (+ r_t)`` and an intercept for each of T tasks.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (P, K)
+        ``D``, what each column of the task factor stands for.
+    task_factor : ndarray of shape (T, K)
+        Rows ``g_t``.
+    shared : ndarray of shape (P,)
+        Part common to all tasks.
+    intercepts : ndarray of shape (T,)
+        Intercept of each task.
+    residual : csr_array of shape (T, P) or None
+        What adapted tasks have beyond the factors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.predictor import LinearTasks
+    >>> tasks = LinearTasks(np.eye(2), np.array([[1.0, 2.0]]), np.zeros(2), np.array([0.5]))
+    >>> tasks.scores(np.array([[1.0, 1.0]]), np.array([0]))
+    array([3.5])
+    """
+
+    directions: np.ndarray
+    task_factor: np.ndarray
+    shared: np.ndarray
+    intercepts: np.ndarray
+    residual: Any = None
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return len(self.intercepts)
+
+    @property
+    def coef(self) -> np.ndarray:
+        """Weights of all tasks, ``(T, P)``."""
+        coef = self.task_factor @ self.directions.T + self.shared
+        return coef if self.residual is None else coef + self.residual.toarray()
+
+    def scores(self, X: Any, codes: np.ndarray) -> np.ndarray:
+        """Score of each row for its own task."""
+        basis = np.concatenate([self.directions, self.shared[:, None]], axis=1)
+        latent = X @ basis
+        own = np.einsum("ik,ik->i", latent[:, :-1], self.task_factor[codes])
+        return own + latent[:, -1] + self.intercepts[codes] + self._beyond(X, codes)
+
+    def table(self, X: Any) -> np.ndarray:
+        """Score of each row for every task, ``(n, T)``."""
+        own = (X @ self.directions) @ self.task_factor.T
+        scores = own + (X @ self.shared)[:, None] + self.intercepts
+        return scores if self.residual is None else scores + (self.residual @ X.T).T
+
+    def _beyond(self, X: Any, codes: np.ndarray) -> np.ndarray | float:
+        if self.residual is None:
+            return 0.0
+        beyond = np.zeros(len(codes), dtype=self.shared.dtype)
+        touched = np.flatnonzero(np.diff(self.residual.indptr)[codes])
+        if touched.size:
+            weights = self.residual[codes[touched]]
+            rows = sparse.csr_array(X[touched])
+            beyond[touched] = rows.multiply(weights).sum(axis=1)
+        return beyond
+
+    def with_means(self, groups: np.ndarray) -> LinearTasks:
+        """Append, for each group of tasks, a task with their mean weights and intercept.
+
+        ``groups`` is a boolean array of shape (n_groups, T); a row all false gives zeros.
+        """
+        share = groups / np.maximum(groups.sum(axis=1, keepdims=True), 1)
+        share = share.astype(self.task_factor.dtype)
+        residual = self.residual
+        if residual is not None:
+            residual = sparse.csr_array(
+                sparse.vstack([residual, sparse.csr_array(share) @ residual])
+            )
+        return replace(
+            self,
+            task_factor=np.concatenate([self.task_factor, share @ self.task_factor]),
+            intercepts=np.concatenate([self.intercepts, share @ self.intercepts]),
+            residual=residual,
+        )
+
+    def joined(self, task_factor: np.ndarray, intercepts: np.ndarray, residual: Any) -> LinearTasks:
+        """Append tasks on the same directions; ``residual`` is None or a csr_array."""
+        features = self.directions.shape[0]
+        parts = [
+            sparse.csr_array((n, features), dtype=self.shared.dtype) if r is None else r
+            for n, r in ((self.n_tasks, self.residual), (len(intercepts), residual))
+        ]
+        empty = self.residual is None and residual is None
+        return replace(
+            self,
+            task_factor=np.concatenate([self.task_factor, task_factor]),
+            intercepts=np.concatenate([self.intercepts, intercepts]),
+            residual=None if empty else sparse.csr_array(sparse.vstack(parts)),
+        )

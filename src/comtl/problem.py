@@ -1,0 +1,177 @@
+"""From validated cells to the problem the engine solves, and its solution back to user units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .arrays import DENSE_BYTES, DENSE_SIDE
+from .data import TaskData
+from .datafits.base import Datafit
+from .datafits.gram import GramDatafit
+from .datafits.rows import RowsDatafit
+from .design import Design
+from .factors import Factors
+from .losses import Loss
+from .predictor import LinearTasks
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Centre and scale of features and target that the engine works in."""
+
+    shift: np.ndarray
+    inverse_scale: np.ndarray
+    target_shift: float
+    target_scale: float
+
+    def design(self, X: object) -> Design:
+        """Standardised view of other rows."""
+        return Design(X, self.shift, self.inverse_scale)
+
+    def target(self, y: np.ndarray) -> np.ndarray:
+        """Target in the engine's units."""
+        return (y - self.target_shift) / self.target_scale
+
+    def intercepts(self, intercepts: np.ndarray, meeting_shift: np.ndarray) -> np.ndarray:
+        """User's intercepts; ``meeting_shift`` is each task's weights times the feature shift."""
+        return self.target_scale * (intercepts - meeting_shift) + self.target_shift
+
+    def linear(self, factors: Factors) -> LinearTasks:
+        """Fitted factors in the user's units."""
+        directions, shared = factors.directions, factors.shared
+        meeting = factors.G @ (self.shift @ directions) + self.shift @ shared
+        scale = self.target_scale * self.inverse_scale
+        return LinearTasks(
+            scale[:, None] * directions,
+            factors.G,
+            scale * shared,
+            self.intercepts(factors.intercepts, meeting),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows with a loss, and the units they are in."""
+
+    datafit: Datafit
+    units: Units
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns of ``W``: tasks, or pairs of a task and a class it has seen.
+
+    Parameters
+    ----------
+    task, label : ndarrays of shape (n_columns,)
+        Task and class of each column; class 1 throughout for two classes.
+    index : ndarray of shape (n_tasks, n_classes) or None
+        Column of each pair, -1 for a class that the task never saw; None where columns are tasks.
+    """
+
+    task: np.ndarray
+    label: np.ndarray
+    index: np.ndarray | None
+
+    @classmethod
+    def of(cls, data: TaskData) -> Columns:
+        """Columns that the cells call for."""
+        if data.classes is None or len(data.classes) == 2:
+            tasks = np.arange(data.n_tasks)
+            return cls(tasks, np.ones_like(tasks), None)
+        shape = (data.n_tasks, len(data.classes))
+        seen = np.zeros(shape, dtype=bool)
+        seen[data.codes, data.y] = True
+        return cls.seen(seen)
+
+    @classmethod
+    def seen(cls, seen: np.ndarray) -> Columns:
+        """Columns for a boolean table of tasks by classes."""
+        index = np.full(seen.shape, -1)
+        index[seen] = np.arange(seen.sum())
+        task, label = np.nonzero(seen)
+        return cls(task, label, index)
+
+
+def binary_cells(data: TaskData, columns: Columns) -> TaskData:
+    """Cells with targets -1 and +1: one class against the rest of its task's rows."""
+    dtype = data.X.dtype
+    if columns.index is None:
+        return replace(data, y=np.where(data.y == 1, 1.0, -1.0).astype(dtype))
+    sizes = np.diff(data.offsets)[columns.task]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    starts = data.offsets[:-1][columns.task]
+    cells = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+    wanted = np.repeat(columns.label, sizes)
+    return replace(
+        data,
+        y=np.where(data.y[cells] == wanted, 1.0, -1.0).astype(dtype),
+        weights=data.weights[cells],
+        offsets=offsets,
+        tasks=np.arange(len(sizes)),
+        rows=cells if data.rows is None else data.rows[cells],
+    )
+
+
+def build_problem(
+    data: TaskData, loss: Loss, *, center: bool, standardize: bool, scale_target: bool, width: int
+) -> Problem:
+    """Standardise and choose where the rows live.
+
+    ``width`` is the number of columns of the factors, for the choice between rows and Grams.
+    """
+    weights = data.weights
+    row_weights = weights
+    if data.rows is not None:
+        row_weights = np.bincount(data.rows, weights, minlength=data.X.shape[0])
+        row_weights = row_weights.astype(data.X.dtype)
+    design = Design.standardized(data.X, row_weights, center=center, scale=standardize)
+    shift, scale = 0.0, 1.0
+    if scale_target:
+        shift, scale = target_units(data.y, weights, center=center, scale=standardize)
+    units = Units(design.shift, design.inverse_scale, shift, scale)
+    y = units.target(data.y).astype(data.X.dtype)
+    return Problem(choose_datafit(data, design, y, loss, width), units)
+
+
+def target_units(
+    y: np.ndarray, weights: np.ndarray, *, center: bool, scale: bool
+) -> tuple[float, float]:
+    """Weighted mean and spread of the target, safe at any size."""
+    unit = float(np.abs(y).max()) or 1.0
+    small = (y / unit).astype(np.float64)
+    mean = float(np.average(small, weights=weights)) if center else 0.0
+    spread = float(np.average((small - mean) ** 2, weights=weights)) ** 0.5
+    # A constant target leaves rounding only; there is nothing to scale.
+    spread = spread * unit if scale and spread > 1e-12 else 1.0
+    return mean * unit, spread
+
+
+def choose_datafit(
+    data: TaskData, design: Design, y: np.ndarray, loss: Loss, width: int
+) -> Datafit:
+    """Return Grams where they are exact, small and cheaper to apply; else the rows themselves."""
+    features = design.shape[1]
+    if loss.quadratic and features <= DENSE_SIDE:
+        table = _complete_table(data, y)
+        if table is not None:
+            return GramDatafit.of_table(design, *table)
+        size = design.dtype.itemsize * data.n_tasks * (features + 1) ** 2
+        filled = design.filled
+        cheaper = 2 * data.n_tasks * (features + 1) ** 2 <= filled * (width + 1)
+        if data.rows is None and size <= DENSE_BYTES and cheaper:
+            return GramDatafit.of_cells(design, y, data.weights, data.offsets)
+    return RowsDatafit(design, y, data.weights, data.offsets, loss, data.rows)
+
+
+def _complete_table(data: TaskData, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Targets (n, T) and row weights where every task has every row at the same weight."""
+    rows = data.X.shape[0]
+    if data.rows is None or data.n_tasks == 1 or data.n_cells != rows * data.n_tasks:
+        return None
+    weights = data.weights.reshape(data.n_tasks, rows)
+    if not np.array_equal(weights, np.broadcast_to(weights[0], weights.shape)):
+        return None
+    return y.reshape(data.n_tasks, rows).T, weights[0]

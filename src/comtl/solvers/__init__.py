@@ -1,0 +1,1 @@
+"""Linear and proximal solvers of the block steps, one a file."""

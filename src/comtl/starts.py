@@ -1,0 +1,155 @@
+"""Starting points: the spectrum of a heavily penalised fit of each task, or chance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .arrays import Array, dot, namespace
+from .datafits.base import Datafit, Expansion
+from .factors import Factors
+from .gauge import rectangular, split_exponents
+from .penalties import NonNegative, Penalty, Simplex
+
+
+def empty_factors(datafit: Datafit, K1: int, K2: int, core: bool, like: Array) -> Factors:
+    """All unknowns at zero.
+
+    ``like`` gives namespace and type.
+    """
+    xp = namespace(like)
+    P, T = datafit.n_features, datafit.n_tasks
+    return Factors(
+        xp.zeros((P, K1), dtype=like.dtype),
+        xp.zeros((K1, K2), dtype=like.dtype) if core else None,
+        xp.zeros((T, K2), dtype=like.dtype),
+        xp.zeros(P, dtype=like.dtype),
+        0.0,
+        xp.zeros(T, dtype=like.dtype),
+    )
+
+
+def spectral_triple(
+    expansion: Expansion, n_features: int, rank: int, rng: np.random.Generator, like: Array
+) -> tuple[Array, Array, Array]:
+    """Leading singular triple of the tasks' gradients ``X_tᵀ r_t / (h_t + mean h)``.
+
+    That matrix is, up to scale, the ridge fit of every task for a large penalty. It is only
+    ever applied to thin matrices (randomised subspace iteration), never formed.
+    """
+    xp = namespace(like)
+    sums = expansion.curvature_sums
+    share = 1.0 / (sums + xp.mean(sums))
+    tasks = sums.shape[0]
+    width = min(rank + 8, n_features, tasks)
+    right = xp.asarray(rng.standard_normal((tasks, width)), dtype=like.dtype)
+    left = right
+    for _ in range(4):
+        left, _ = xp.linalg.qr(-expansion.gradient(share[:, None] * right)[0])
+        right, _ = xp.linalg.qr(-share[:, None] * expansion.task_gradient(left))
+    small = -expansion.gradient(share[:, None] * right)[0]
+    U, sigma, Vt = xp.linalg.svd(small, full_matrices=False)
+    return U[:, :rank], sigma[:rank], (right @ Vt.T)[:, :rank]
+
+
+def random_triple(
+    n_features: int, n_tasks: int, rank: int, rng: np.random.Generator, like: Array
+) -> tuple[Array, Array, Array]:
+    """Random orthonormal bases with equal singular values."""
+    xp = namespace(like)
+    U, _ = xp.linalg.qr(xp.asarray(rng.standard_normal((n_features, rank)), dtype=like.dtype))
+    V, _ = xp.linalg.qr(xp.asarray(rng.standard_normal((n_tasks, rank)), dtype=like.dtype))
+    return U, xp.ones(rank, dtype=like.dtype), V
+
+
+def start_factors(
+    datafit: Datafit,
+    expansion: Expansion,
+    factors: Factors,
+    penalties: dict[str, Penalty],
+    init: str,
+    rng: np.random.Generator,
+) -> Factors:
+    """Fill the factors of a point whose shared part and intercepts are set already."""
+    xp = namespace(factors.F)
+    K1, K2 = factors.F.shape[1], factors.G.shape[1]
+    sides = (datafit.n_features, datafit.n_tasks)
+    rank = min(max(K1, K2), *sides)
+    if init == "random":
+        U, sigma, V = random_triple(*sides, rank, rng, factors.F)
+    else:
+        U, sigma, V = spectral_triple(expansion, sides[0], rank, rng, factors.F)
+    scale = _fitting_scale(expansion, U[:, : min(K1, K2)], sigma[: min(K1, K2)], V, init)
+    sigma = xp.clip(scale * sigma, min=float(xp.finfo(sigma.dtype).smallest_normal) ** 0.25)
+    exponents = split_exponents(penalties) or dict.fromkeys(penalties, 1.0 / len(penalties))
+    left = _feasible(_padded(U * sigma[None, :] ** exponents["F"], K1), penalties["F"], rng)
+    right = _feasible(_padded(V * sigma[None, :] ** exponents["G"], K2), penalties["G"], rng)
+    core = None
+    if factors.S is not None:
+        core = rectangular(sigma[: min(K1, K2)] ** exponents["S"], K1, K2)
+    moved = _constrained(penalties["F"]), _constrained(penalties["G"])
+    if any(moved):
+        # The other factors make up for what the constraint changed.
+        spectrum = (U, sigma, V)
+        if core is not None:
+            core = penalties["S"].prox(_between(left, spectrum, right), 1e-12)
+        elif not moved[1]:
+            right = _match(left, spectrum)
+        elif not moved[0]:
+            left = _match(right, (V, sigma, U))
+    return factors.with_(F=left, S=core, G=right)
+
+
+def _fitting_scale(expansion: Expansion, U: Array, sigma: Array, V: Array, init: str) -> float:
+    """Scale of ``UσVᵀ`` that lowers the quadratic model most, or matches its size by chance."""
+    xp = namespace(U)
+    mixing = V[:, : sigma.shape[0]] * sigma[None, :]
+    slope, _ = expansion.gradient(mixing)
+    image, _ = expansion.normal(U, mixing, xp.zeros(mixing.shape[0], dtype=U.dtype))
+    curvature = dot(U, image)
+    if not curvature > 0.0:
+        return 1.0
+    if init == "random":
+        return (2.0 * expansion.value / curvature) ** 0.5
+    return max(-dot(slope, U) / curvature, 1e-3)
+
+
+def _padded(values: Array, columns: int) -> Array:
+    xp = namespace(values)
+    missing = max(columns - values.shape[1], 0)
+    blank = xp.zeros((values.shape[0], missing), dtype=values.dtype)
+    return xp.concat([values[:, :columns], blank], axis=1)
+
+
+def _constrained(penalty: Penalty) -> bool:
+    return isinstance(penalty, NonNegative | Simplex)
+
+
+def _feasible(factor: Array, penalty: Penalty, rng: np.random.Generator) -> Array:
+    """Soft cluster memberships of the rows where signs are not free, else the factor itself."""
+    if not _constrained(penalty):
+        return factor
+    from sklearn.cluster import KMeans
+
+    columns = factor.shape[1]
+    points = np.asarray(factor)
+    count = min(columns, len(np.unique(points.round(12), axis=0)))
+    seed = int(rng.integers(2**31 - 1))
+    labels = KMeans(count, n_init=10, random_state=seed).fit_predict(points)
+    member = np.full(points.shape, 0.2, dtype=points.dtype)
+    member[np.arange(len(labels)), labels] += 1.0
+    xp = namespace(factor)
+    return penalty.prox(xp.asarray(member), 1e-12)
+
+
+def _match(fixed: Array, spectrum: tuple[Array, Array, Array]) -> Array:
+    """Least-squares partner of one factor for ``UσVᵀ``."""
+    xp = namespace(fixed)
+    U, sigma, V = spectrum
+    return (V * sigma[None, :]) @ (xp.linalg.pinv(fixed) @ U).T
+
+
+def _between(left: Array, spectrum: tuple[Array, Array, Array], right: Array) -> Array:
+    """Least-squares core between two given factors."""
+    xp = namespace(left)
+    U, sigma, V = spectrum
+    return (xp.linalg.pinv(left) @ U * sigma[None, :]) @ (xp.linalg.pinv(right) @ V).T

@@ -1,0 +1,249 @@
+r"""The block steps of the alternation: features, tasks, core, intercepts.
+
+Each step minimises the local quadratic model of the loss plus the penalty over one block and
+returns the new factors with the solution that led there. Which solver ran is its ``solver``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .arrays import Array, namespace
+from .datafits.base import Datafit, Expansion, TaskQuadratic
+from .factors import Factors
+from .solvers.base import Solution
+from .solvers.conjugate_gradient import conjugate_gradient
+from .solvers.dense import solve_symmetric
+from .solvers.proximal import proximal_gradient
+from .solvers.woodbury import coupled_blocks, regular, solve_coupled_blocks
+from .state import State
+from .systems import FeatureSystem
+
+DENSE_UNKNOWNS = 100
+WOODBURY_WIDTH = 12
+"""Largest sizes of the direct solvers; see benchmarks/engine_choices.md."""
+
+
+@dataclass(frozen=True)
+class Inner:
+    """Tolerance and most iterations of the iterative solvers within a step."""
+
+    tol: float = 1e-2
+    max_iter: int = 100
+
+
+def choose_feature_solver(datafit: Datafit, state: State) -> str:
+    """Name of the solver of the feature step: by penalty, size and shared rows.
+
+    ``"proximal"`` where the penalty is not smooth, ``"dense"`` for few unknowns, ``"sylvester"``
+    (exact) where all tasks share their rows, ``"cg"`` otherwise.
+    """
+    if not state.penalties["F"].smooth:
+        return "proximal"
+    unknowns = state.factors.F.shape[0] * (state.factors.F.shape[1] + 1) + datafit.n_tasks
+    if unknowns <= DENSE_UNKNOWNS:
+        return "dense"
+    if datafit.same_design and state.shared is None:
+        return "sylvester"
+    return "cg"
+
+
+def feature_step(
+    datafit: Datafit, expansion: Expansion, state: State, inner: Inner
+) -> tuple[Factors, Solution]:
+    """Minimise over ``F``, the shared part and the intercepts together."""
+    solver = choose_feature_solver(datafit, state)
+    if solver == "proximal":
+        return _proximal_feature_step(expansion, state, inner)
+    system = FeatureSystem(datafit, expansion, state)
+    if solver == "dense":
+        solution = solve_symmetric(system.matrix(), system.right())
+        return system.moved(solution.value), solution
+    if solver == "sylvester":
+        # Rows are centred and shared, so the intercepts do not meet the slopes.
+        matrix, _, _ = system.unpack(system.right())
+        solution = system.sylvester().solve(matrix)
+        moved = state.factors.with_(F=state.factors.F + solution.value)
+        _, sums = expansion.gradient(system.mixing)
+        return intercept_step(sums, expansion.curvature_sums, state.at(moved)), solution
+    solution = conjugate_gradient(
+        system.operator,
+        system.right(),
+        preconditioner=system.preconditioner(),
+        tol=inner.tol,
+        max_iter=inner.max_iter,
+    )
+    return system.moved(solution.value), solution
+
+
+def _proximal_feature_step(
+    expansion: Expansion, state: State, inner: Inner
+) -> tuple[Factors, Solution]:
+    point, penalty = state.factors, state.penalties["F"]
+    alpha, _ = penalty.curvature(point.F)
+    mixing = point.mixing
+    still = namespace(point.F).zeros_like(point.deviations)
+
+    def operator(step: Array) -> Array:
+        return expansion.normal(step, mixing, still)[0] + alpha * step
+
+    gradient = expansion.gradient(mixing)[0] + penalty.gradient(point.F)
+    solution = proximal_gradient(
+        operator, gradient, point.F, penalty, tol=0.1 * inner.tol, max_iter=inner.max_iter
+    )
+    return point.with_(F=solution.value), solution
+
+
+def shared_step(
+    datafit: Datafit, expansion: Expansion, state: State, inner: Inner
+) -> tuple[Factors, Solution]:
+    """Minimise over the shared part and the intercepts, the factors held."""
+    system = FeatureSystem(datafit, expansion, state, factor=False)
+    solution = conjugate_gradient(
+        system.operator,
+        system.right(),
+        preconditioner=system.preconditioner(),
+        tol=inner.tol,
+        max_iter=inner.max_iter,
+    )
+    return system.moved(solution.value), solution
+
+
+def task_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:
+    """Minimise over ``G`` and the deviations of the intercepts."""
+    point, penalty = state.factors, state.penalties["G"]
+    xp = namespace(point.G)
+    hessian, gradient = through_core(quadratic, point.S)
+    width = point.G.shape[1]
+    alpha, low = penalty.curvature(point.G)
+    if low.shape[1]:
+        # With fewer tasks than columns the relation has fewer directions than a block unknowns.
+        short = width - low.shape[1]
+        low = xp.concat([low, xp.zeros((low.shape[0], short), dtype=low.dtype)], axis=1)
+    slope = penalty.gradient(point.G)
+    if not state.pooled or not penalty.smooth:
+        hessian, gradient = hessian[:, :width, :width], gradient[:, :width] + slope
+        blocks = hessian + alpha * xp.eye(width, dtype=hessian.dtype)
+    else:
+        pooled = 2.0 * state.pooling
+        gradient = gradient + xp.concat([slope, pooled * point.deviations[:, None]], axis=1)
+        ridge = xp.concat([xp.full(width, alpha), xp.full(1, pooled)])
+        blocks = hessian + xp.astype(ridge, hessian.dtype) * xp.eye(width + 1, dtype=hessian.dtype)
+    if not penalty.smooth:
+        solution = proximal_gradient(
+            coupled_blocks(blocks, low),
+            gradient,
+            point.G,
+            penalty,
+            tol=0.1 * inner.tol,
+            max_iter=inner.max_iter,
+        )
+        return point.with_(G=solution.value), solution
+    if width <= WOODBURY_WIDTH or not low.shape[1]:
+        solution = solve_coupled_blocks(blocks, low, -gradient)
+    else:
+        inverse = xp.linalg.inv(regular(blocks))
+        solution = conjugate_gradient(
+            coupled_blocks(blocks, low),
+            -gradient,
+            preconditioner=lambda r: (inverse @ r[:, :, None])[:, :, 0],
+            tol=inner.tol,
+            max_iter=inner.max_iter,
+        )
+    step = solution.value
+    changes = {"G": point.G + step[:, :width]}
+    if state.pooled:
+        changes["deviations"] = point.deviations + step[:, width]
+    return point.with_(**changes), solution
+
+
+def through_core(quadratic: TaskQuadratic, core: Array | None) -> tuple[Array, Array]:
+    """Hessian and gradient by ``(g_t, b_t)``, where the latent weights are ``S g_t``."""
+    if core is None:
+        return quadratic.hessian, quadratic.gradient
+    lift = core_lift(core)
+    return lift.T @ (quadratic.hessian @ lift), quadratic.gradient @ lift
+
+
+def core_lift(core: Array) -> Array:
+    """``S`` with a one in the corner for the intercept."""
+    xp = namespace(core)
+    lift = xp.zeros((core.shape[0] + 1, core.shape[1] + 1), dtype=core.dtype)
+    lift[:-1, :-1] = core
+    lift[-1, -1] = 1.0
+    return lift
+
+
+def core_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:
+    """Minimise over ``S``: a dense system of K1·K2 unknowns."""
+    point, penalty = state.factors, state.penalties["S"]
+    xp = namespace(point.G)
+    K1, K2 = point.S.shape
+    tasks = point.G.shape[0]
+    pairs = xp.reshape(point.G[:, :, None] * point.G[:, None, :], (tasks, K2 * K2))
+    blocks = xp.reshape(quadratic.hessian[:, :K1, :K1], (tasks, K1 * K1))
+    matrix = xp.reshape(blocks.T @ pairs, (K1, K1, K2, K2))
+    matrix = xp.reshape(xp.permute_dims(matrix, (0, 2, 1, 3)), (K1 * K2, K1 * K2))
+    alpha, _ = penalty.curvature(point.S)
+    matrix = matrix + alpha * xp.eye(K1 * K2, dtype=matrix.dtype)
+    gradient = quadratic.gradient[:, :K1].T @ point.G + penalty.gradient(point.S)
+    if penalty.smooth:
+        solution = solve_symmetric(matrix, -xp.reshape(gradient, (-1,)))
+        return point.with_(S=point.S + xp.reshape(solution.value, (K1, K2))), solution
+
+    def operator(step: Array) -> Array:
+        return xp.reshape(matrix @ xp.reshape(step, (-1,)), (K1, K2))
+
+    solution = proximal_gradient(
+        operator, gradient, point.S, penalty, tol=0.1 * inner.tol, max_iter=10 * inner.max_iter
+    )
+    return point.with_(S=solution.value), solution
+
+
+def intercept_step(slopes: Array, curvatures: Array, state: State) -> Factors:
+    """Minimise over offset and deviations, given each task's summed derivatives."""
+    point = state.factors
+    if not state.intercept:
+        return point
+    xp = namespace(point.deviations)
+    if not state.pooled:
+        total = float(xp.sum(curvatures))
+        move = float(xp.sum(slopes)) / total if total > 0.0 else 0.0
+        return point.with_(offset=point.offset - move)
+    double = 2.0 * state.pooling
+    pull = (slopes + double * point.deviations) / (curvatures + double)
+    share = double / (curvatures + double)
+    stiffness = float(xp.sum(curvatures * share))
+    move = -float(xp.sum(slopes - curvatures * pull)) / stiffness if stiffness > 0.0 else 0.0
+    deviations = point.deviations - pull - (1.0 - share) * move
+    return point.with_(offset=point.offset + move, deviations=deviations)
+
+
+def intercept_pooling(expansion: Expansion, datafit: Datafit, state: State) -> float:
+    """Estimate the penalty of the deviations, noise over variance, from the residuals at hand.
+
+    A one-way random-effects moment estimate (DerSimonian and Laird) on the working residuals
+    with the tasks' present deviations put back. Infinite where they show no spread beyond noise.
+    """
+    point = state.factors
+    if not state.intercept or datafit.n_tasks == 1:
+        return float("inf")
+    xp = namespace(point.deviations)
+    empty = point.mixing[:, :0]
+    _, slopes = expansion.gradient(empty)
+    sums = expansion.curvature_sums
+    # A task whose labels are all beyond doubt has no curvature left, and no say.
+    safe = xp.where(sums > 0.0, sums, xp.ones_like(sums))
+    means = point.deviations - slopes / safe
+    total = float(xp.sum(sums))
+    freedom = datafit.n_weighted - datafit.n_tasks
+    if freedom <= 0.0 or not total > 0.0:
+        return float("inf")
+    center = float(xp.sum(sums * means)) / total
+    between = float(xp.sum(sums * (means - center) ** 2))
+    # For squared loss 2·value is Σ h e²; what the task means explain of it is taken off.
+    within = 2.0 * expansion.value - float(xp.sum(slopes**2 / safe))
+    noise = datafit.loss.dispersion(max(within, 0.0), freedom)
+    spread = total - float(xp.sum(sums**2)) / total
+    variance = (between - (datafit.n_tasks - 1) * noise) / spread if spread > 0.0 else 0.0
+    return noise / (2.0 * variance) if variance > 0.0 else float("inf")

@@ -1,0 +1,159 @@
+"""Normal equations of the feature step, as an operator with its preconditioner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .arrays import Array, namespace
+from .datafits.base import Datafit, Expansion
+from .factors import Factors
+from .solvers.sylvester import TwoTermSylvester
+from .state import State
+
+
+class FeatureSystem:
+    """Normal equations of ``(F, w0, b)`` jointly, as an operator on one flat vector.
+
+    Parameters
+    ----------
+    datafit, expansion, state
+        Rows, their quadratic model and where the fit stands.
+    factor : bool
+        Whether ``F`` is among the unknowns; else only ``w0`` and the intercepts are.
+    """
+
+    def __init__(
+        self, datafit: Datafit, expansion: Expansion, state: State, *, factor: bool = True
+    ) -> None:
+        point = state.factors
+        xp = self.xp = namespace(point.F)
+        self.datafit, self.expansion, self.state = datafit, expansion, state
+        columns = [point.mixing] if factor else [point.mixing[:, :0]]
+        self.width = point.F.shape[1] if factor else 0
+        if state.shared is not None:
+            columns.append(xp.ones((datafit.n_tasks, 1), dtype=point.F.dtype))
+        self.mixing = xp.concat(columns, axis=1)
+        self.rows, self.columns = datafit.n_features, self.mixing.shape[1]
+        self.tasks = datafit.n_tasks
+        self.alpha, self.low = state.penalties["F"].curvature(point.F)
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        tail = int(self.state.intercept) + self.tasks * int(self.state.pooled)
+        return self.rows * self.columns + tail
+
+    def pack(self, matrix: Array, intercepts: Array) -> Array:
+        """Flat vector of a matrix (P, k) and one number a task."""
+        xp = self.xp
+        parts = [xp.reshape(matrix, (-1,))]
+        if self.state.pooled:
+            parts.append(intercepts)
+        if self.state.intercept:
+            parts.append(xp.reshape(xp.sum(intercepts), (1,)))
+        return xp.concat(parts)
+
+    def unpack(self, flat: Array) -> tuple[Array, Array, Array]:
+        """Matrix, deviations and offset of a flat vector."""
+        xp = self.xp
+        count = self.rows * self.columns
+        matrix = xp.reshape(flat[:count], (self.rows, self.columns))
+        deviations = xp.zeros(self.tasks, dtype=flat.dtype)
+        if self.state.pooled:
+            deviations = flat[count : count + self.tasks]
+        offset = flat[-1] if self.state.intercept else xp.zeros((), dtype=flat.dtype)
+        return matrix, deviations, offset
+
+    def _penalize(self, factor: Array, shared: Array) -> Array:
+        """Put the penalty's share of ``F`` and ``w0`` side by side."""
+        return factor if self.state.shared is None else self.xp.concat([factor, shared], axis=1)
+
+    def right(self) -> Array:
+        """Negative gradient."""
+        point, state = self.state.factors, self.state
+        matrix, sums = self.expansion.gradient(self.mixing)
+        factor = point.F[:, : self.width]
+        if self.width:
+            factor = state.penalties["F"].gradient(point.F)
+        matrix = matrix + self._penalize(
+            factor, 2.0 * (state.shared or 0.0) * point.shared[:, None]
+        )
+        flat = self.pack(matrix, sums)
+        return -self._pool(flat, point.deviations)
+
+    def _pool(self, flat: Array, deviations: Array) -> Array:
+        """Add the pooling penalty's share to the deviations."""
+        if not self.state.pooled:
+            return flat
+        count = self.rows * self.columns
+        middle = flat[count : count + self.tasks] + 2.0 * self.state.pooling * deviations
+        return self.xp.concat([flat[:count], middle, flat[count + self.tasks :]])
+
+    def operator(self, flat: Array) -> Array:
+        """Hessian applied to a flat vector."""
+        matrix, deviations, offset = self.unpack(flat)
+        image, sums = self.expansion.normal(matrix, self.mixing, deviations + offset)
+        factor = matrix[:, : self.width]
+        if self.width:
+            factor = self.alpha * factor - self.low @ (self.low.T @ factor)
+        image = image + self._penalize(
+            factor, 2.0 * (self.state.shared or 0.0) * matrix[:, self.width :]
+        )
+        return self._pool(self.pack(image, sums), deviations)
+
+    def sylvester(self) -> TwoTermSylvester:
+        """Two-term equation with every task's moments replaced by the pooled ones."""
+        mixing = self.mixing[:, : self.width]
+        small = mixing.T @ (self.expansion.curvature_sums[:, None] * mixing)
+        return TwoTermSylvester(self.datafit.covariance, small, self.alpha, self.low)
+
+    def preconditioner(self) -> Callable[[Array], Array]:
+        """Approximate inverse: Sylvester for ``F``, ridge for ``w0``, diagonal for the rest."""
+        xp, state = self.xp, self.state
+        sums = self.expansion.curvature_sums
+        total = float(xp.sum(sums)) or 1.0
+        factor = self.sylvester() if self.width else None
+        shared = None
+        if state.shared is not None:
+            small = xp.full((1, 1), total, dtype=sums.dtype)
+            empty = self.low[:, :0]
+            shared = TwoTermSylvester(self.datafit.covariance, small, 2.0 * state.shared, empty)
+
+        def apply(flat: Array) -> Array:
+            matrix, deviations, offset = self.unpack(flat)
+            parts = []
+            if factor is not None:
+                parts.append(xp.reshape(factor(matrix[:, : self.width]), (self.rows, -1)))
+            if shared is not None:
+                parts.append(shared(matrix[:, self.width :]))
+            solved = xp.concat(parts, axis=1) if parts else matrix
+            flat_parts = [xp.reshape(solved, (-1,))]
+            if state.pooled:
+                flat_parts.append(deviations / (sums + 2.0 * state.pooling))
+            if state.intercept:
+                flat_parts.append(xp.reshape(offset / total, (1,)))
+            return xp.concat(flat_parts)
+
+        return apply
+
+    def matrix(self) -> Array:
+        """Explicit Hessian, for small problems and tests."""
+        xp = self.xp
+        eye = xp.eye(self.size, dtype=self.mixing.dtype)
+        return xp.stack([self.operator(eye[i, :]) for i in range(self.size)], axis=1)
+
+    def moved(self, flat: Array) -> Factors:
+        """Factors after a step."""
+        point = self.state.factors
+        matrix, deviations, offset = self.unpack(flat)
+        changes: dict[str, Any] = {}
+        if self.width:
+            changes["F"] = point.F + matrix[:, : self.width]
+        if self.state.shared is not None:
+            changes["shared"] = point.shared + matrix[:, -1]
+        if self.state.pooled:
+            changes["deviations"] = point.deviations + deviations
+        if self.state.intercept:
+            changes["offset"] = point.offset + float(offset)
+        return point.with_(**changes)

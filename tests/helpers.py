@@ -1,0 +1,100 @@
+"""Random multitask problems, and derivatives by differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from comtl.datafits.gram import GramDatafit
+from comtl.datafits.rows import RowsDatafit
+from comtl.design import Design
+from comtl.factors import Factors
+from comtl.losses import Loss, Squared
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows sorted by task, one cell a row."""
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    offsets: np.ndarray
+
+    @property
+    def codes(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    @cached_property
+    def design(self) -> Design:
+        return Design.standardized(self.X, self.weights)
+
+    def rows(self, loss: Loss | None = None, *, packed: bool = False) -> RowsDatafit:
+        """Matrix-free fit of the standardised rows, dense or (``packed``) sparse."""
+        X = sparse.csr_array(self.X) if packed else self.X
+        design = Design.standardized(X, self.weights)
+        return RowsDatafit(design, self.y, self.weights, self.offsets, loss or Squared())
+
+    def gram(self) -> GramDatafit:
+        return GramDatafit.of_cells(self.design, self.y, self.weights, self.offsets)
+
+
+def problem(
+    seed: int,
+    P: int = 6,
+    T: int = 5,
+    n: int = 8,
+    *,
+    rank: int = 2,
+    noise: float = 0.5,
+    labels: bool = False,
+    even: bool = False,
+) -> Problem:
+    """Low-rank weights, ``n`` rows a task (1 to 2n unless ``even``), a third of X zero."""
+    rng = np.random.default_rng(seed)
+    sizes = np.full(T, n) if even else rng.integers(1, 2 * n + 1, T)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    codes = np.repeat(np.arange(T), sizes)
+    X = rng.standard_normal((len(codes), P)) * (rng.random((len(codes), P)) < 0.67) + 0.3
+    W = rng.standard_normal((P, rank)) @ rng.standard_normal((rank, T)) / rank**0.5
+    score = (X * W.T[codes]).sum(1) + rng.standard_normal(T)[codes]
+    y = score + noise * rng.standard_normal(len(codes))
+    if labels:
+        y = np.where(y > np.median(y), 1.0, -1.0)
+    weights = np.ones(len(codes)) if even else rng.uniform(0.2, 2.0, len(codes))
+    return Problem(X, y, weights, offsets)
+
+
+def random_factors(
+    seed: int, P: int, T: int, K1: int, K2: int | None = None, *, core: bool = False
+) -> Factors:
+    """Random values for everything a model learns."""
+    rng = np.random.default_rng(seed)
+    K2 = K1 if K2 is None else K2
+    S = rng.standard_normal((K1, K2)) if core else None
+    F, G = rng.standard_normal((P, K1)), rng.standard_normal((T, K2))
+    return Factors(F, S, G, rng.standard_normal(P), 0.7, rng.standard_normal(T))
+
+
+def numeric_gradient(function: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndarray:
+    """Gradient by central differences."""
+    result = np.zeros_like(at)
+    for index in np.ndindex(at.shape):
+        step = np.zeros_like(at)
+        step[index] = 1e-5 * max(1.0, abs(at[index]))
+        result[index] = (function(at + step) - function(at - step)) / (2.0 * step[index])
+    return result
+
+
+def random_orthogonal(rng: np.random.Generator, size: int) -> np.ndarray:
+    return np.linalg.qr(rng.standard_normal((size, size)))[0]
+
+
+def random_definite(rng: np.random.Generator, size: int, low: float = 0.1) -> np.ndarray:
+    """Symmetric positive definite matrix with eigenvalues between ``low`` and 3."""
+    turn = random_orthogonal(rng, size)
+    return (turn * rng.uniform(low, 3.0, size)) @ turn.T

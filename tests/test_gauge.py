@@ -1,0 +1,105 @@
+"""The gauge step: the weights stay, the penalty falls to its closed form."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from comtl.factors import thin_svd
+from comtl.gauge import gauge_step, split_exponents
+from comtl.penalties import L1, Free, LearnedRelation, NonNegative, Ridge, Simplex
+from comtl.state import State
+from helpers import random_factors
+
+P, T = 8, 6
+
+
+def make_state(kinds, K1=3, K2=3, seed=0, relative_epsilon=1e-2):
+    """State at random factors; ``kinds`` gives a penalty, or the strength of a relation."""
+    point = random_factors(seed, P, T, K1, K2, core="S" in kinds)
+    point = point.with_(F=7.0 * point.F)
+    for name, kind in kinds.items():
+        if isinstance(kind, NonNegative):
+            point = point.with_(**{name: np.abs(getattr(point, name))})
+    penalties = {
+        name: LearnedRelation.start(kind, getattr(point, name), relative_epsilon)
+        if isinstance(kind, float)
+        else kind
+        for name, kind in kinds.items()
+    }
+    return State(point, penalties)
+
+
+penalties = st.sampled_from([0.1, 2.0, Ridge(0.7), L1(0.4), NonNegative(0.5), Simplex()])
+cores = st.sampled_from([Ridge(0.7), L1(0.4), NonNegative(0.5), Free()])
+
+
+@given(penalties, penalties, st.none() | cores, st.integers(1, 9), st.integers(1, 9), st.integers())
+def test_gauge_step_keeps_the_weights_and_never_raises_the_penalty(f, g, s, K1, K2, seed):
+    kinds = {"F": f, "G": g} | ({} if s is None else {"S": s})
+    state = make_state(kinds, K1, K1 if s is None else K2, seed % 1000)
+    moved = gauge_step(state)
+    W = state.factors.coef
+    assert_allclose(moved.factors.coef, W, atol=1e-10 * np.abs(W).max())
+    assert moved.regularizer <= state.regularizer * (1 + 1e-12)
+    for name, penalty in moved.penalties.items():
+        factor = getattr(moved.factors, name)
+        assert factor.shape == getattr(state.factors, name).shape
+        if isinstance(penalty, NonNegative):
+            assert np.all(factor >= 0)
+
+
+@given(st.integers(0, 1000), st.floats(0.1, 10.0), st.floats(0.1, 10.0), st.integers(1, 9))
+def test_gauge_of_two_factors_reaches_the_schatten_norm(seed, lam1, lam2, K):
+    ridge = gauge_step(make_state({"F": Ridge(lam1), "G": Ridge(lam2)}, K, K, seed))
+    sigma = thin_svd(ridge.factors)[1]
+    scale = 2.0 * (lam1 * lam2) ** 0.5
+    assert_allclose(ridge.regularizer, scale * sigma.sum(), rtol=1e-8)
+    sharp = gauge_step(make_state({"F": lam1, "G": lam2}, K, K, seed, relative_epsilon=1e-12))
+    assert_allclose(sharp.regularizer, scale * np.sqrt(sigma).sum() ** 2, rtol=1e-3)
+
+
+@given(st.integers(0, 1000), st.integers(1, 7), st.integers(1, 7))
+def test_gauge_of_three_factors_reaches_the_schatten_norm(seed, K1, K2):
+    kinds = {"F": 0.3, "S": Ridge(2.0), "G": 1.7}
+    state = gauge_step(make_state(kinds, K1, K2, seed, relative_epsilon=1e-12))
+    sigma = thin_svd(state.factors)[1]
+    product = 0.3 * 2.0 * 1.7
+    expected = 3.0 * product ** (1 / 3) * (sigma**0.4).sum() ** (5 / 3)
+    assert_allclose(state.regularizer, expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("f", [0.2, Ridge(0.7), L1(0.4), NonNegative(0.5)])
+@pytest.mark.parametrize("g", [3.0, Ridge(0.7), L1(0.4)])
+def test_no_other_scale_is_better(f, g):
+    state = gauge_step(make_state({"F": f, "G": g}, relative_epsilon=1e-10))
+    for scale in (0.9, 0.99, 1.01, 1.1):
+        point = state.factors
+        other = state.at(point.with_(F=scale * point.F, G=point.G / scale))
+        other = other.refreshed("F").refreshed("G")
+        assert other.regularizer > state.regularizer
+
+
+def test_held_factors_and_a_free_core_leave_nothing_to_move():
+    state = make_state({"F": 0.1, "S": Free(), "G": 1.0})
+    assert gauge_step(state) is state
+    state = make_state({"F": 0.1, "G": 1.0}).with_(fixed=frozenset("G"))
+    assert gauge_step(state) is state
+
+
+def test_exponents_follow_the_roots():
+    relation = make_state({"F": 0.1, "G": 1.0}).penalties["F"]
+    split = split_exponents({"F": relation, "S": Ridge(1.0), "G": relation})
+    assert split == pytest.approx({"F": 0.4, "S": 0.2, "G": 0.4})
+    assert split_exponents({"F": relation, "G": L1(1.0)}) is None
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (9, 2), (2, 9)])
+def test_thin_svd_is_that_of_the_product(shape):
+    point = random_factors(2, P, T, *shape, core=True)
+    U, sigma, V = thin_svd(point)
+    product = point.coef - point.shared[:, None]
+    assert_allclose((U * sigma) @ V.T, product, atol=1e-10)
+    assert_allclose(sigma, np.linalg.svd(product)[1][: len(sigma)], atol=1e-10)
+    assert_allclose(U.T @ U, np.eye(len(sigma)), atol=1e-10)

@@ -1,0 +1,186 @@
+"""Penalties: value, gradient, curvature, proximal step, smoothing."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose
+
+from comtl.penalties import L1, Free, LearnedRelation, NonNegative, Ridge, Simplex
+from helpers import numeric_gradient
+
+SHAPES = [(6, 2), (4, 4), (2, 5), (1, 3)]
+points = arrays(
+    float, st.tuples(st.integers(1, 4), st.integers(1, 5)), elements=st.floats(-5.0, 5.0, width=32)
+)
+strengths = st.floats(0.0, 3.0)
+steps = st.floats(0.01, 2.0)
+
+
+def random_factor(shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def learned(factor, relative_epsilon=0.05, strength=0.7):
+    return LearnedRelation.start(strength, factor, relative_epsilon)
+
+
+def smooth_penalties(shape):
+    # The relation belongs to another factor, so that gradient and curvature are put to the test.
+    return [Ridge(0.7), Free(), learned(random_factor(shape, seed=1))]
+
+
+# ---- smooth parts -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gradient_by_differences(shape):
+    factor = random_factor(shape)
+    for penalty in smooth_penalties(shape):
+        expected = numeric_gradient(penalty.value, factor)
+        assert_allclose(penalty.gradient(factor), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_curvature_is_the_hessian(shape):
+    factor = random_factor(shape)
+    for penalty in smooth_penalties(shape):
+        alpha, low = penalty.curvature(factor)
+        along = alpha * np.eye(shape[0]) - low @ low.T
+        # The gradient is linear: its matrix, column by column, on one column of the factor.
+        hessian = np.zeros((shape[0], shape[0]))
+        for i in range(shape[0]):
+            step = np.zeros(shape)
+            step[i, -1] = 1.0
+            move = penalty.gradient(factor + step) - penalty.gradient(factor)
+            hessian[:, i] = move[:, -1]
+            assert_allclose(move[:, :-1], 0.0, atol=1e-9)
+        assert_allclose(along, hessian, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("penalty", [L1(0.3), Simplex(), NonNegative(0.3)])
+def test_what_is_not_smooth_keeps_value_and_smooth_part_apart(penalty):
+    factor = np.abs(random_factor((3, 2)))
+    alpha, low = penalty.curvature(factor)
+    assert low.shape == (3, 0)
+    assert_allclose(penalty.gradient(factor), alpha * factor)
+    assert alpha == (0.6 if isinstance(penalty, NonNegative) else 0.0)
+
+
+def test_values():
+    factor = np.array([[1.0, -2.0], [0.0, 3.0]])
+    assert Ridge(0.5).value(factor) == 7.0
+    assert NonNegative(0.5).value(np.abs(factor)) == 7.0
+    assert L1(0.5).value(factor) == 3.0
+    assert Free().value(factor) == Simplex().value(factor) == 0.0
+
+
+# ---- the learned relation -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("relative_epsilon", [1e-8, 0.05, 2.0])
+def test_value_at_the_best_relation_is_a_smoothed_squared_nuclear_norm(shape, relative_epsilon):
+    factor = random_factor(shape)
+    penalty = learned(factor, relative_epsilon)
+    roots = np.sqrt(np.linalg.svd(factor)[1] ** 2 + penalty.epsilon)
+    rest = (shape[0] - len(roots)) * penalty.epsilon**0.5
+    assert_allclose(penalty.value(factor), 0.7 * (roots.sum() + rest) ** 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_value_is_the_trace_formula_for_any_relation(shape):
+    factor, penalty = random_factor(shape), learned(random_factor(shape, seed=1))
+    inverse = np.linalg.inv(penalty.relation.toarray())
+    expected = np.trace(factor.T @ inverse @ factor) + penalty.epsilon * np.trace(inverse)
+    assert_allclose(penalty.value(factor), 0.7 * expected, rtol=1e-9)
+
+
+@given(points, st.integers(0, 100), st.floats(1e-6, 2.0))
+def test_refreshing_never_raises_the_value(factor, seed, relative_epsilon):
+    penalty = learned(random_factor(factor.shape, seed), relative_epsilon)
+    fresh = penalty.refreshed(factor)
+    assert fresh.value(factor) <= penalty.value(factor) * (1 + 1e-12)
+    assert fresh.epsilon == penalty.epsilon
+
+
+@given(points, st.floats(1e-3, 1.0), st.floats(1e-8, 10.0), st.floats(1e-8, 1.0))
+def test_annealing_only_lowers_smoothing_and_value(factor, shrink, floor, start):
+    penalty = learned(factor, start)
+    for _ in range(4):
+        lower = penalty.annealed(factor, shrink, floor)
+        assert lower.epsilon <= penalty.epsilon
+        assert lower.value(factor) <= penalty.value(factor) * (1 + 1e-12)
+        penalty = lower
+
+
+def test_annealing_comes_to_rest_at_the_relative_floor_and_stays():
+    factor = random_factor((6, 3))
+    penalty = learned(factor, 1.0)
+    assert not penalty.settled
+    for _ in range(10):
+        penalty = penalty.annealed(factor, 0.1, 1e-3)
+    largest = np.linalg.svd(factor)[1][0] ** 2
+    assert penalty.settled
+    assert_allclose(penalty.epsilon, 1e-3 * largest, rtol=1e-6)
+    assert penalty.annealed(0.01 * factor, 0.1, 1e-3).epsilon == penalty.epsilon
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_pull_is_the_rate_of_scaling(shape):
+    factor, h = random_factor(shape), 1e-6
+    for penalty in [Ridge(0.7), L1(0.7), NonNegative(0.7), learned(random_factor(shape, 1))]:
+        rate = (penalty.value((1 + h) * factor) - penalty.value((1 - h) * factor)) / (2 * h)
+        assert_allclose(penalty.pull(factor), rate, rtol=1e-6)
+
+
+# ---- proximal steps -----------------------------------------------------------------------------
+
+
+@given(points, strengths, steps)
+def test_prox_of_l1_meets_its_optimality_condition(point, strength, step):
+    found = L1(strength).prox(point, step)
+    # (point - found) / step is a subgradient of strength * |found|.
+    push = point - found
+    bound = step * strength
+    assert np.all(np.abs(push) <= bound + 1e-9)
+    assert_allclose(push[found != 0], bound * np.sign(found[found != 0]), atol=1e-9)
+
+
+@given(points, strengths, steps)
+def test_prox_of_nonnegative_is_the_projection(point, strength, step):
+    found = NonNegative(strength).prox(point, step)
+    assert np.all(found >= 0)
+    assert np.all(found - point >= 0)
+    assert_allclose(found * (found - point), 0.0, atol=1e-12)
+
+
+def nearest_share(row):
+    """Projection of one row onto the simplex by trying every support."""
+    best, distance = None, np.inf
+    for count in range(1, len(row) + 1):
+        for support in map(list, combinations(range(len(row)), count)):
+            candidate = np.zeros_like(row)
+            candidate[support] = row[support] + (1.0 - row[support].sum()) / count
+            gap = np.sum((candidate - row) ** 2)
+            if np.all(candidate >= -1e-12) and gap < distance:
+                best, distance = candidate, gap
+    return best
+
+
+@given(points, steps)
+def test_prox_of_simplex_is_the_projection_of_each_row(point, step):
+    found = Simplex().prox(point, step)
+    assert np.all(found >= 0)
+    assert_allclose(found.sum(1), 1.0, atol=1e-12)
+    assert_allclose(found, np.stack([nearest_share(row) for row in point]), atol=1e-9)
+
+
+def test_prox_of_smooth_penalties_moves_nothing():
+    factor = random_factor((3, 2))
+    for penalty in smooth_penalties((3, 2)):
+        assert penalty.smooth
+        assert penalty.prox(factor, 1.0) is factor

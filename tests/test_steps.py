@@ -1,0 +1,285 @@
+"""The steps for F, G, S and the intercepts against explicit normal equations."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.linalg import block_diag
+from scipy.optimize import nnls
+
+from comtl import steps
+from comtl.datafits.gram import GramDatafit
+from comtl.design import Design
+from comtl.losses import Logistic
+from comtl.penalties import L1, Free, LearnedRelation, NonNegative, Ridge
+from comtl.solvers.conjugate_gradient import conjugate_gradient
+from comtl.state import State
+from comtl.steps import Inner, core_step, feature_step, shared_step, task_step
+from comtl.systems import FeatureSystem
+from helpers import Problem, problem, random_factors
+
+EXACT = {"rtol": 1e-8, "atol": 1e-8}
+TIGHT = Inner(1e-12, 5_000)
+POOLINGS = [None, np.inf, 1.7]
+P, K1, K2 = 6, 3, 2
+
+
+def make_state(data, *, T=5, shared=None, pooling=None, core=False, K=K1, penalties=None):
+    """A state at random factors; ``pooling`` None means no intercept at all."""
+    point = random_factors(3, P, T, K, K2 if core else K, core=core)
+    if shared is None:
+        point = point.with_(shared=0.0 * point.shared)
+    if pooling is None or pooling == np.inf:
+        point = point.with_(deviations=0.0 * point.deviations)
+    if pooling is None:
+        point = point.with_(offset=0.0)
+    default = {
+        "F": LearnedRelation.start(0.3, random_factors(4, P, T, K).F, 0.1),
+        "G": LearnedRelation.start(0.5, random_factors(4, P, T, point.G.shape[1]).G, 0.1),
+    }
+    if core:
+        default["S"] = Ridge(0.8)
+    default |= penalties or {}
+    return State(
+        point,
+        default,
+        shared=shared,
+        intercept=pooling is not None,
+        pooling=np.inf if pooling is None else pooling,
+    )
+
+
+def cell_derivatives(data, state, loss):
+    """Rows as they count, and weighted first and second derivative of the loss at each."""
+    point = state.factors
+    X = data.design.dense_rows(0, len(data.y))
+    score = np.sum(X * point.coef.T[data.codes], axis=1) + point.intercepts[data.codes]
+    return (
+        X,
+        data.weights * loss.derivative(data.y, score),
+        data.weights * loss.curvature(data.y, score),
+    )
+
+
+def tail(data, state):
+    """Columns of the intercepts' unknowns, and their penalty."""
+    member = np.eye(state.factors.G.shape[0])[data.codes]
+    columns, penalty = np.zeros((len(data.y), 0)), np.zeros(0)
+    if state.pooled:
+        columns, penalty = member, np.full(member.shape[1], 2.0 * state.pooling)
+    if state.intercept:
+        columns, penalty = np.c_[columns, np.ones(len(data.y))], np.r_[penalty, 0.0]
+    return columns, np.diag(penalty)
+
+
+def dense_penalty(penalty, factor, width):
+    """Hessian on the flat (row-major) factor, by the inverse of the dense relation."""
+    if isinstance(penalty, LearnedRelation):
+        inverse = np.linalg.inv(penalty.relation.toarray())
+    else:
+        inverse = np.eye(len(factor))
+    return np.kron(2.0 * penalty.strength * inverse, np.eye(width))
+
+
+def explicit_features(data, state, loss, factor=True):
+    """Normal equations of (F, w0) flat, the deviations and the offset, row by row."""
+    point = state.factors
+    X, slope, bend = cell_derivatives(data, state, loss)
+    parts, penalties, here = [], [], []
+    if factor:
+        mixed = point.mixing[data.codes]
+        parts.append(X[:, :, None] * mixed[:, None, :])
+        penalties.append(dense_penalty(state.penalties["F"], point.F, point.F.shape[1]))
+        here.append(point.F)
+    if state.shared is not None:
+        parts.append(X[:, :, None])
+        penalties.append(2.0 * state.shared * np.eye(P))
+        here.append(point.shared[:, None])
+    ends, end_penalty = tail(data, state)
+    columns = np.concatenate(parts, axis=2).reshape(len(X), -1)
+    # From one block a part to the order of the flat matrix (P, K + 1).
+    feature = np.concatenate([np.repeat(np.arange(P), h.shape[1]) for h in here])
+    order = np.argsort(feature, kind="stable")
+    penalty = block_diag(block_diag(*penalties)[np.ix_(order, order)], end_penalty)
+    Z = np.c_[columns, ends]
+    deviations = point.deviations if state.pooled else np.zeros(0)
+    now = np.r_[np.concatenate(here, axis=1).ravel(), deviations, [point.offset] * state.intercept]
+    return Z.T @ (bend[:, None] * Z) + penalty, -(Z.T @ slope + penalty @ now)
+
+
+SYSTEMS = [
+    pytest.param(shared, pooling, core, id=f"shared={shared}-pooling={pooling}-core={core}")
+    for shared in (None, 0.9)
+    for pooling in POOLINGS
+    for core in (False, True)
+]
+
+
+# ---- features -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shared,pooling,core", SYSTEMS)
+@pytest.mark.parametrize("kind", ["rows", "gram", "logistic"])
+def test_feature_system_is_the_kronecker_system(kind, shared, pooling, core):
+    data = problem(0, P, 5, 6, labels=kind == "logistic")
+    loss = Logistic() if kind == "logistic" else data.rows().loss
+    fit = data.gram() if kind == "gram" else data.rows(loss)
+    state = make_state(data, shared=shared, pooling=pooling, core=core)
+    system = FeatureSystem(fit, fit.expand(state.factors), state)
+    matrix, right = explicit_features(data, state, loss)
+    assert_allclose(system.matrix(), matrix, **EXACT)
+    assert_allclose(system.right(), right, **EXACT)
+    for preconditioner in (None, system.preconditioner()):
+        solution = conjugate_gradient(
+            system.operator, system.right(), preconditioner=preconditioner, tol=1e-13
+        )
+        assert_allclose(solution.value, np.linalg.solve(matrix, right), **EXACT)
+
+
+def test_data_part_of_the_feature_system_is_a_sum_of_kronecker_products():
+    data = problem(1, P, 5, 6)
+    state = make_state(data, core=True, penalties={"F": Ridge(0.0)})
+    fit = data.rows()
+    X, M = data.design.dense_rows(0, len(data.y)), state.factors.mixing
+    expected = np.zeros((P * K1, P * K1))
+    for t in range(5):
+        mine = data.codes == t
+        gram = X[mine].T @ (data.weights[mine, None] * X[mine])
+        expected += 2.0 * np.kron(gram, np.outer(M[t], M[t]))
+    system = FeatureSystem(fit, fit.expand(state.factors), state)
+    assert_allclose(system.matrix(), expected, **EXACT)
+
+
+@pytest.mark.parametrize("shared,pooling,core", SYSTEMS)
+@pytest.mark.parametrize("limit,solver", [(1_000, "dense"), (0, "cg")])
+def test_feature_step_goes_to_the_minimum(shared, pooling, core, limit, solver, monkeypatch):
+    monkeypatch.setattr(steps, "DENSE_UNKNOWNS", limit)
+    data = problem(2, P, 5, 6)
+    state, fit = make_state(data, shared=shared, pooling=pooling, core=core), data.rows()
+    point, solution = feature_step(fit, fit.expand(state.factors), state, TIGHT)
+    assert solution.solver == solver
+    _, right = explicit_features(data, state.at(point), fit.loss)
+    assert_allclose(right, 0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_feature_step_is_exact_where_tasks_share_their_rows(pooling, monkeypatch):
+    monkeypatch.setattr(steps, "DENSE_UNKNOWNS", 0)
+    rng = np.random.default_rng(0)
+    n, T = 20, 5
+    X, Y, share = rng.standard_normal((n, P)), rng.standard_normal((n, T)), rng.random(n) + 0.5
+    stacked = Problem(np.tile(X, (T, 1)), Y.T.ravel(), np.tile(share, T), n * np.arange(T + 1))
+    fit = GramDatafit.of_table(Design.standardized(X, share), Y, share)
+    state = make_state(stacked, pooling=pooling)
+    point, solution = feature_step(fit, fit.expand(state.factors), state, TIGHT)
+    assert solution.solver == "sylvester"
+    _, right = explicit_features(stacked, state.at(point), fit.loss)
+    assert_allclose(right, 0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_shared_step_goes_to_the_minimum_of_its_block(pooling):
+    data = problem(3, P, 5, 6)
+    state, fit = make_state(data, shared=0.4, pooling=pooling), data.rows()
+    point, _ = shared_step(fit, fit.expand(state.factors), state, TIGHT)
+    _, right = explicit_features(data, state.at(point), fit.loss, factor=False)
+    assert_allclose(right, 0.0, atol=1e-7)
+    assert point.F is state.factors.F
+
+
+def test_proximal_feature_step_equals_nonnegative_least_squares():
+    data = problem(4, P, 5, 6)
+    state, fit = make_state(data, penalties={"F": NonNegative(0.0)}), data.rows()
+    start = state.factors.with_(F=np.abs(state.factors.F))
+    point, solution = feature_step(fit, fit.expand(start), state.at(start), TIGHT)
+    X, *_ = cell_derivatives(data, state, fit.loss)
+    Z = (X[:, :, None] * state.factors.mixing[data.codes][:, None, :]).reshape(len(X), -1)
+    root = np.sqrt(data.weights)
+    expected = nnls(root[:, None] * Z, root * data.y, maxiter=10_000)[0]
+    assert solution.solver == "proximal"
+    assert_allclose(point.F.ravel(), expected, rtol=1e-6, atol=1e-6)
+
+
+# ---- tasks --------------------------------------------------------------------------------------
+
+
+def explicit_tasks(data, state, loss):
+    """Normal equations of all ``(g_t, b_t)``, task by task."""
+    point = state.factors
+    X, slope, bend = cell_derivatives(data, state, loss)
+    T, K = point.G.shape
+    latent = X @ point.directions
+    if state.pooled:
+        latent = np.c_[latent, np.ones(len(X))]
+    width = latent.shape[1]
+    Z = (np.eye(T)[data.codes][:, :, None] * latent[:, None, :]).reshape(len(X), -1)
+    penalty = np.zeros((T, width, T, width))
+    relation = dense_penalty(state.penalties["G"], point.G, K).reshape(T, K, T, K)
+    penalty[:, :K, :, :K] = relation
+    now = point.G
+    if state.pooled:
+        penalty[np.arange(T), K, np.arange(T), K] = 2.0 * state.pooling
+        now = np.c_[now, point.deviations]
+    penalty = penalty.reshape(T * width, T * width)
+    return Z.T @ (bend[:, None] * Z) + penalty, -(Z.T @ slope + penalty @ now.ravel())
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("core", [False, True])
+@pytest.mark.parametrize("T,K", [(5, 3), (2, 4), (1, 3)])
+@pytest.mark.parametrize("solver", ["woodbury", "cg", "blocks"])
+def test_task_step_goes_to_the_minimum(pooling, core, T, K, solver, monkeypatch):
+    monkeypatch.setattr(steps, "WOODBURY_WIDTH", 0 if solver == "cg" else 32)
+    data = problem(5, P, T, 6)
+    penalties = {"G": Ridge(0.6)} if solver == "blocks" else None
+    state = make_state(data, T=T, K=K, pooling=pooling, core=core, penalties=penalties)
+    fit = data.rows()
+    quadratic = fit.expand(state.factors).task_quadratic(state.factors.F)
+    point, solution = task_step(quadratic, state, TIGHT)
+    assert solution.solver == solver
+    _, right = explicit_tasks(data, state.at(point), fit.loss)
+    assert_allclose(right, 0.0, atol=1e-7)
+    matrix, right = explicit_tasks(data, state, fit.loss)
+    expected = np.linalg.solve(matrix, right).reshape(T, -1)[:, : point.G.shape[1]]
+    assert_allclose(point.G - state.factors.G, expected, rtol=1e-6, atol=1e-8)
+
+
+# ---- core and intercepts ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("penalty", [Ridge(0.8), Free(), NonNegative(0.0), L1(15.0)])
+def test_core_step_goes_to_the_minimum(penalty):
+    data = problem(6, P, 5, 6)
+    state, fit = make_state(data, core=True, penalties={"S": penalty}), data.rows()
+    start = state.factors.with_(S=np.abs(state.factors.S))
+    quadratic = fit.expand(start).task_quadratic(start.F)
+    point, _ = core_step(quadratic, state.at(start), Inner(1e-10, 2_000))
+    X, *_ = cell_derivatives(data, state, fit.loss)
+    latent, G = X @ state.factors.F, state.factors.G[data.codes]
+    Z = np.stack([np.kron(z, g) for z, g in zip(latent, G, strict=True)])
+    root = np.sqrt(data.weights)
+    if isinstance(penalty, NonNegative):
+        expected = nnls(root[:, None] * Z, root * data.y)[0]
+        assert_allclose(point.S.ravel(), expected, rtol=1e-6, atol=1e-6)
+        return
+    slope = 2.0 * Z.T @ (data.weights * (Z @ point.S.ravel() - data.y))
+    if isinstance(penalty, L1):
+        flat = point.S.ravel()
+        assert 0 < np.count_nonzero(flat) < flat.size
+        assert_allclose(slope[flat != 0], -15.0 * np.sign(flat[flat != 0]), atol=1e-5)
+        assert np.all(np.abs(slope) <= 15.0 + 1e-5)
+        return
+    assert_allclose(slope + 2.0 * penalty.strength * point.S.ravel(), 0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_intercept_step_goes_to_the_minimum(pooling):
+    data = problem(7, P, 5, 6)
+    state, fit = make_state(data, pooling=pooling), data.rows()
+    expansion = fit.expand(state.factors)
+    _, slopes = expansion.gradient(state.factors.mixing)
+    point = steps.intercept_step(slopes, expansion.curvature_sums, state)
+    columns, penalty = tail(data, state.at(point))
+    _, slope, _ = cell_derivatives(data, state.at(point), fit.loss)
+    now = np.r_[point.deviations if state.pooled else [], [point.offset] * state.intercept]
+    assert_allclose(columns.T @ slope + penalty @ now, 0.0, atol=1e-9)
+    assert (point is state.factors) == (pooling is None)
