@@ -14,6 +14,7 @@ from comtl.datafits.rows import RowsDatafit
 from comtl.design import Design
 from comtl.factors import Factors
 from comtl.losses import Loss, Squared
+from comtl.penalties import NonNegative, Penalty, Simplex
 
 
 @dataclass(frozen=True)
@@ -98,3 +99,10 @@ def random_definite(rng: np.random.Generator, size: int, low: float = 0.1) -> np
     """Symmetric positive definite matrix with eigenvalues between ``low`` and 3."""
     turn = random_orthogonal(rng, size)
     return (turn * rng.uniform(low, 3.0, size)) @ turn.T
+
+
+def feasible(penalty: Penalty, factor: np.ndarray) -> bool:
+    """Whether the factor meets the constraint of its penalty, if it has one."""
+    if isinstance(penalty, Simplex | NonNegative) and np.any(factor < 0):
+        return False
+    return not isinstance(penalty, Simplex) or np.allclose(factor.sum(1), 1.0, atol=1e-9)

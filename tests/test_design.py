@@ -61,12 +61,12 @@ def test_transpose_is_the_transpose(seed, n, P, packed):
 
 
 @pytest.mark.parametrize("packed", PACKED)
-@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, -3e7, 1e150, 1e-150])
-@pytest.mark.parametrize("n", [1, 2, 3, 50, 1000])
+@pytest.mark.parametrize("value", [0.0, 1.0, 1 / 3, -3e7, 1e150, 1e-150])
+@pytest.mark.parametrize("n", [1, 2, 50, 1000])
 def test_constant_columns_become_zero(packed, value, n):
     rng = np.random.default_rng(n)
     X = np.column_stack([rng.standard_normal(n), np.full(n, value)])
-    for seed in range(20):
+    for seed in range(60 if n < 3 else 10):
         weights = np.random.default_rng(seed).uniform(0.1, 3.0, n)
         design = Design.standardized(pack(X, packed), weights)
         assert design.inverse_scale[1] == design.shift[1] == 0.0

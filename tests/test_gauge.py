@@ -35,10 +35,14 @@ penalties = st.sampled_from([0.1, 2.0, Ridge(0.7), L1(0.4), NonNegative(0.5), Si
 cores = st.sampled_from([Ridge(0.7), L1(0.4), NonNegative(0.5), Free()])
 
 
-@given(penalties, penalties, st.none() | cores, st.integers(1, 9), st.integers(1, 9), st.integers())
-def test_gauge_step_keeps_the_weights_and_never_raises_the_penalty(f, g, s, K1, K2, seed):
+smoothings = st.sampled_from([1e-6, 1e-2, 3.0])
+ranks = st.integers(1, 9)
+
+
+@given(penalties, penalties, st.none() | cores, ranks, ranks, smoothings, st.integers(0, 1000))
+def test_gauge_step_keeps_the_weights_and_never_raises_the_penalty(f, g, s, K1, K2, smooth, seed):
     kinds = {"F": f, "G": g} | ({} if s is None else {"S": s})
-    state = make_state(kinds, K1, K1 if s is None else K2, seed % 1000)
+    state = make_state(kinds, K1, K1 if s is None else K2, seed, smooth)
     moved = gauge_step(state)
     W = state.factors.coef
     assert_allclose(moved.factors.coef, W, atol=1e-10 * np.abs(W).max())

@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 
 from comtl.penalties import L1, Free, LearnedRelation, NonNegative, Ridge, Simplex
+from comtl.relations import Relation
 from helpers import numeric_gradient
 
 SHAPES = [(6, 2), (4, 4), (2, 5), (1, 3)]
@@ -103,6 +104,7 @@ def test_value_is_the_trace_formula_for_any_relation(shape):
 def test_refreshing_never_raises_the_value(factor, seed, relative_epsilon):
     penalty = learned(random_factor(factor.shape, seed), relative_epsilon)
     fresh = penalty.refreshed(factor)
+    assert_allclose(fresh.relation @ factor, Relation.of_factor(factor, fresh.epsilon) @ factor)
     assert fresh.value(factor) <= penalty.value(factor) * (1 + 1e-12)
     assert fresh.epsilon == penalty.epsilon
 
@@ -177,6 +179,11 @@ def test_prox_of_simplex_is_the_projection_of_each_row(point, step):
     assert np.all(found >= 0)
     assert_allclose(found.sum(1), 1.0, atol=1e-12)
     assert_allclose(found, np.stack([nearest_share(row) for row in point]), atol=1e-9)
+
+
+def test_prox_of_simplex_is_feasible_for_rows_of_any_size():
+    point = np.array([[1e17, 3.0], [-1e300, 1e300], [-1e20, -1e20]])
+    assert_allclose(Simplex().prox(point, 1.0), [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
 
 
 def test_prox_of_smooth_penalties_moves_nothing():

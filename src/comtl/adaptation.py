@@ -26,7 +26,7 @@ from .data import TaskData
 from .datafits.rows import RowsDatafit
 from .factors import Factors
 from .losses import Loss
-from .penalties import LearnedRelation, Ridge
+from .penalties import Ridge
 from .problem import Units
 from .state import State
 from .steps import Inner, task_step
@@ -45,7 +45,7 @@ def adapt_columns(
 ) -> tuple[np.ndarray, np.ndarray, sparse.csr_array | None]:
     """Return task factor, intercepts (user units) and residual (user units) of new columns."""
     point = state.factors
-    whitener = task_whitener(state)
+    whitener = state.penalties["G"].whitener(point.G)
     design = units.design(cells.X)
     y = units.target(cells.y).astype(cells.X.dtype)
     fit = RowsDatafit(design, y, cells.weights, cells.offsets, loss, cells.rows)
@@ -60,20 +60,6 @@ def adapt_columns(
         beyond = sparse.csr_array(beyond * (units.target_scale * units.inverse_scale))
         beyond.eliminate_zeros()
     return G, units.intercepts(intercepts, meeting), beyond
-
-
-def task_whitener(state: State) -> np.ndarray | None:
-    """``L`` that turns the task penalty of a single new row into a unit ridge, if it is smooth."""
-    penalty, G = state.penalties["G"], state.factors.G
-    width = G.shape[1]
-    if isinstance(penalty, LearnedRelation):
-        values, basis = np.linalg.eigh(G.T @ G)
-        roots = np.sqrt(np.maximum(values, 0.0) + penalty.epsilon)
-        scale = roots / (penalty.strength * penalty.relation.trace)
-        return basis * np.sqrt(scale)
-    if isinstance(penalty, Ridge):
-        return np.eye(width, dtype=G.dtype) / np.sqrt(penalty.strength)
-    return None
 
 
 def _within_span(

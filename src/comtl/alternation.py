@@ -10,7 +10,7 @@ smoothing. Each of these lowers ``J`` or leaves it, so ``J`` never rises.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +19,7 @@ from .arrays import Array, namespace
 from .datafits.base import Datafit, Expansion, TaskQuadratic
 from .factors import Factors
 from .gauge import gauge_step
-from .penalties import LearnedRelation, Penalty
+from .penalties import Penalty, choose_penalty
 from .starts import empty_factors, start_factors
 from .state import State
 from .steps import (
@@ -87,7 +87,7 @@ class Recipe:
         Whether to fit intercepts.
     """
 
-    penalties: dict[str, Penalty | float]
+    penalties: Mapping[str, Penalty | float]
     ranks: tuple[int, int]
     held: dict[str, Array] | None = None
     shared: float | None = None
@@ -106,32 +106,23 @@ def start_state(
 ) -> State:
     """Return the starting state: from given factors, or by ``init`` after the pooled parts."""
     held = dict(recipe.held or {})
-    ready = {k: p for k, p in recipe.penalties.items() if isinstance(p, Penalty)}
-    rough = {
-        k: ready.get(k, LearnedRelation.start(1.0, like[:1, None] * 0 + 1, 1.0))
-        for k in recipe.penalties
-    }
+    penalties = {name: choose_penalty(entry) for name, entry in recipe.penalties.items()}
     start = schedule.smoothing if factors is not None else schedule.start_smoothing
     point = factors
     if point is None:
         point = empty_factors(datafit, *recipe.ranks, "S" in recipe.penalties, like)
-        bare = State(point, rough, frozenset(rough), recipe.shared, recipe.intercept)
+        bare = State(point, penalties, frozenset(penalties), recipe.shared, recipe.intercept)
         expansion = datafit.expand(point)
         if recipe.shared is not None or recipe.intercept:
             point, _ = shared_step(datafit, expansion, bare, Inner(1e-3, 200))
             point = descend(datafit, bare, bare.at(point)).factors
             expansion = datafit.expand(point)
         rng = np.random.default_rng(seed)
-        point = start_factors(datafit, expansion, point, rough, init, rng).with_(**held)
+        point = start_factors(datafit, expansion, point, penalties, init, rng).with_(**held)
 
     def state_at(point: Factors, smoothing: float) -> State:
-        penalties = {
-            name: entry
-            if isinstance(entry, Penalty)
-            else LearnedRelation.start(entry, getattr(point, name), smoothing)
-            for name, entry in recipe.penalties.items()
-        }
-        return State(point, penalties, frozenset(held), recipe.shared, recipe.intercept)
+        started = {k: p.started(getattr(point, k), smoothing) for k, p in penalties.items()}
+        return State(point, started, frozenset(held), recipe.shared, recipe.intercept)
 
     # Balanced at little smoothing first, so that ε is set from scales that will last.
     return state_at(gauge_step(state_at(point, 1e-6)).factors, start)

@@ -18,7 +18,6 @@ from .parameters import require_choice, require_flag, require_integer, require_n
 from .penalties import L1, Free, LearnedRelation, NonNegative, Penalty, Ridge, Simplex
 from .problem import Columns, Problem, build_problem
 from .progress import logger, progress_shown
-from .relations import Relation
 
 FACTOR_PENALTIES = ("relation", "ridge", "l1", "nonnegative", "simplex")
 CORE_PENALTIES = ("ridge", "l1", "nonnegative", None)
@@ -26,8 +25,8 @@ _LEAST = 1e-10
 """A penalty of zero is taken as this much, so that every step stays well posed."""
 
 
-def make_penalty(kind: str | None, strength: float) -> Penalty | float:
-    """Penalty by its public name; a learned relation is given by its strength alone.
+def make_penalty(kind: str | None, strength: float) -> Penalty:
+    """Penalty by its public name.
 
     Examples
     --------
@@ -35,13 +34,17 @@ def make_penalty(kind: str | None, strength: float) -> Penalty | float:
     >>> make_penalty("ridge", 2.0)
     Ridge(strength=2.0)
     """
-    strength = max(strength, _LEAST)
     if kind is None:
         return Free()
-    if kind == "relation":
-        return strength
-    named: dict[str, type[Penalty]] = {"ridge": Ridge, "l1": L1, "nonnegative": NonNegative}
-    return Simplex() if kind == "simplex" else named[kind](strength)
+    if kind == "simplex":
+        return Simplex()
+    named: dict[str, type[Penalty]] = {
+        "relation": LearnedRelation,
+        "ridge": Ridge,
+        "l1": L1,
+        "nonnegative": NonNegative,
+    }
+    return named[kind](max(strength, _LEAST))
 
 
 class FactorModel(FittedTasks):
@@ -72,7 +75,7 @@ class FactorModel(FittedTasks):
         """Columns of the feature and of the task factor, capped at what is attainable."""
 
     @abstractmethod
-    def _penalties(self) -> dict[str, Penalty | float]:
+    def _penalties(self) -> dict[str, Penalty]:
         """Penalty of each factor."""
 
     def _check_parameters(self) -> None:
@@ -213,8 +216,8 @@ class FactorModel(FittedTasks):
         self.feature_factor_ = scale[:, None] * factors.F
         if factors.S is not None:
             self.core_ = factors.S
-        self.feature_relation_ = _relation(step.state.penalties["F"], factors.F, self.smoothing)
-        self.task_relation_ = _relation(step.state.penalties["G"], factors.G, self.smoothing)
+        self.feature_relation_ = step.state.penalties["F"].relation_of(factors.F, self.smoothing)
+        self.task_relation_ = step.state.penalties["G"].relation_of(factors.G, self.smoothing)
         self._set_linear(units.linear(factors))
 
 
@@ -232,10 +235,3 @@ def fit_steps(
         problem.datafit, recipe, schedule, like=like, init=init, seed=seed, factors=factors
     )
     yield from alternate(problem.datafit, start, schedule)
-
-
-def _relation(penalty: Penalty, factor: np.ndarray, smoothing: float) -> Relation:
-    """The learned relation, or the one the factor implies where another penalty was used."""
-    if isinstance(penalty, LearnedRelation):
-        return penalty.relation
-    return LearnedRelation.start(1.0, factor, smoothing).relation

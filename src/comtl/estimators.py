@@ -65,7 +65,7 @@ class BiFactor(FactorModel):
         rank = min(int(self.n_components), n_features, n_columns)
         return rank, rank
 
-    def _penalties(self) -> dict[str, Penalty | float]:
+    def _penalties(self) -> dict[str, Penalty]:
         return {
             "F": make_penalty(self.feature_penalty, self.alpha_feature),
             "G": make_penalty(self.task_penalty, self.alpha_task),
@@ -143,7 +143,7 @@ class TriFactor(FactorModel):
         K1, K2 = int(self.n_feature_clusters), int(self.n_task_clusters)
         return min(K1, n_features), min(K2, n_columns)
 
-    def _penalties(self) -> dict[str, Penalty | float]:
+    def _penalties(self) -> dict[str, Penalty]:
         return {
             "F": make_penalty(self.feature_penalty, self.alpha_feature),
             "S": make_penalty(self.core_penalty, self.alpha_core),

@@ -12,7 +12,7 @@ import math
 
 from .arrays import Array, namespace
 from .factors import Factors, thin_svd
-from .penalties import Free, Penalty
+from .penalties import Penalty
 from .state import State
 
 
@@ -22,7 +22,7 @@ def gauge_step(state: State) -> State:
     Factors that are held, an unpenalised core (whose scale the objective does not see) and
     constraints without scale leave nothing to move.
     """
-    if state.fixed or any(isinstance(p, Free) for p in state.penalties.values()):
+    if state.fixed:
         return state
     # A split shows its worth only once balanced.
     candidates = (state, balanced(state), balanced(_split(state)))

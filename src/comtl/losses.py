@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .arrays import Array, namespace
+from .penalties import Simplex
 
 
 class Loss(ABC):
@@ -35,6 +36,17 @@ class Loss(ABC):
     @abstractmethod
     def dispersion(self, deviance: float, freedom: float) -> float:
         """Variance of a working response of curvature one, ``deviance`` being its spread."""
+
+    @abstractmethod
+    def chance(self, score: Array) -> Array:
+        """Probability of the label +1."""
+
+    @abstractmethod
+    def shares(self, scores: Array, seen: Array) -> Array:
+        """Probabilities of several classes (columns) from the score of each against the rest.
+
+        ``seen`` marks the classes that a row may have.
+        """
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,15 @@ class Squared(Loss):
 
     def dispersion(self, deviance: float, freedom: float) -> float:
         return deviance / freedom
+
+    def chance(self, score: Array) -> Array:
+        return namespace(score).clip(0.5 * (1.0 + score), min=0.0, max=1.0)
+
+    def shares(self, scores: Array, seen: Array) -> Array:
+        # The scores estimate the probabilities themselves: take the nearest that sum to one.
+        xp = namespace(scores)
+        out = -2.0 - 2.0 * xp.max(xp.abs(scores))
+        return Simplex().prox(xp.where(seen, 0.5 * (1.0 + scores), out), 1.0)
 
 
 @dataclass(frozen=True)
@@ -91,6 +112,15 @@ class Logistic(Loss):
 
     def dispersion(self, deviance: float, freedom: float) -> float:
         return 1.0
+
+    def chance(self, score: Array) -> Array:
+        return sigmoid(score)
+
+    def shares(self, scores: Array, seen: Array) -> Array:
+        xp = namespace(scores)
+        least = float(xp.finfo(scores.dtype).tiny)
+        chance = xp.where(seen, xp.clip(sigmoid(scores), min=least), xp.zeros_like(scores))
+        return chance / xp.sum(chance, axis=1, keepdims=True)
 
 
 def sigmoid(score: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, ClassVar, Self
@@ -122,7 +123,10 @@ class CrossValidated(FactorModel):
             strata = classes if classes is not None and classes.ndim == 1 else None
             splitter = TaskStratifiedKFold(require_integer("cv", self.cv, low=2))
             return list(splitter.split(rows, strata, labels))
-        return list(check_cv(self.cv).split(rows, y, labels))
+        with warnings.catch_warnings():
+            # Tasks are offered to every splitter as groups, also to those without use for them.
+            warnings.filterwarnings("ignore", "The groups parameter is ignored")
+            return list(check_cv(self.cv).split(rows, y, labels))
 
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
         """Choose the setting by cross-validation and fit it to all rows.
@@ -151,6 +155,7 @@ class CrossValidated(FactorModel):
         )
         losses, weights = map(np.array, zip(*Parallel(n_jobs=self.n_jobs)(jobs), strict=True))
         mean = np.average(losses, axis=0, weights=weights)
+        unit = np.abs(losses).max() or 1.0  # large losses must not be squared
         best = int(mean.argmin())
         refitted = models[best]
         columns = Columns.of(data)
@@ -164,7 +169,7 @@ class CrossValidated(FactorModel):
         self.cv_results_ = {
             "params": grid,
             "mean_test_score": -mean,
-            "std_test_score": losses.std(axis=0),
+            "std_test_score": (losses / unit).std(axis=0) * unit,
         }
         return self
 

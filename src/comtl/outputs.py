@@ -11,8 +11,6 @@ from sklearn.metrics import accuracy_score, r2_score
 from .base import FactorModel
 from .data import TaskData, encode_tasks
 from .frames import read_classes, read_numbers
-from .losses import Logistic, sigmoid
-from .penalties import Simplex
 from .problem import Columns, binary_cells
 
 
@@ -144,10 +142,9 @@ class ClassifierOutputs(ClassifierMixin, FactorModel):
         """
         X, codes = self._read_codes(X, task)
         scores, seen = self._decisions(X, codes)
-        logistic = isinstance(self._loss(), Logistic)
         if seen is not None:
-            return _shares(scores, seen, logistic)
-        chance = sigmoid(scores) if logistic else np.clip(0.5 * (1.0 + scores), 0.0, 1.0)
+            return self._loss().shares(scores, seen)
+        chance = self._loss().chance(scores)
         return chance if codes is None else np.stack([1.0 - chance, chance], axis=1)
 
     def predict_log_proba(self, X: Any, task: Any = None) -> np.ndarray:
@@ -203,19 +200,14 @@ class ClassifierOutputs(ClassifierMixin, FactorModel):
 
     def _held_out_loss(self, data: TaskData) -> float:
         codes = encode_tasks(data.tasks, self.tasks_)[data.codes]
-        logistic = isinstance(self._loss(), Logistic)
-        index = self._columns.index
-        if index is None:
+        if self._columns.index is None:
             sign = np.where(data.y == 1, 1.0, -1.0)
             value = self._loss().value(sign, self._cell_scores(data, codes))
         else:
+            # Several classes: the Brier score, up to a constant.
             scores, seen = self._decisions(data.X, codes)
-            assert seen is not None
-            chance = _shares(scores, seen, logistic)
-            own = chance[np.arange(len(codes)), data.y]
-            value = -np.log(np.maximum(own, 1e-12))
-            if not logistic:
-                value = (chance**2).sum(axis=1) - 2.0 * own
+            chance = self._loss().shares(scores, seen)
+            value = (chance**2).sum(axis=1) - 2.0 * chance[np.arange(len(codes)), data.y]
         return float(np.average(value, weights=data.weights))
 
     def __sklearn_tags__(self) -> Any:
@@ -250,13 +242,3 @@ def mean_over_columns(
             share = None if weights is None else weights[kept]
             values.append(metric(truth[kept, column], guess[kept, column], sample_weight=share))
     return float(np.mean(values))
-
-
-def _shares(scores: np.ndarray, seen: np.ndarray, logistic: bool) -> np.ndarray:
-    """Probabilities of several classes from the scores of each against the rest."""
-    if logistic:
-        chance = np.where(seen, np.maximum(sigmoid(scores), np.finfo(scores.dtype).tiny), 0.0)
-        return chance / chance.sum(axis=1, keepdims=True)
-    # Squared loss estimates the probabilities themselves: the nearest shares that sum to one.
-    chance = np.where(seen, 0.5 * (1.0 + scores), -1e6 * (1.0 + np.abs(scores).max()))
-    return Simplex().prox(chance, 1.0)

@@ -4,7 +4,7 @@ A penalty has a smooth part with constant Hessian :math:`αI - NN^\top` acting o
 factor, and, where ``smooth`` is false, a proximal step for the rest. Two exponents say how it
 behaves under the moves that leave ``W`` alone: ``degree`` under scaling of the factor, ``root``
 under the split of ``W``'s singular values (1: a nuclear norm, 2: a Frobenius norm, None: not
-invariant under rotation).
+invariant under rotation). ``signed`` says that entries may be negative.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar
+
+import numpy as np
 
 from .arrays import Array, dot, namespace
 from .relations import Relation
@@ -24,6 +26,7 @@ class Penalty(ABC):
     strength: float
 
     smooth: ClassVar[bool] = True
+    signed: ClassVar[bool] = True
     degree: ClassVar[float | None] = 2.0
     root: ClassVar[float | None] = None
 
@@ -44,6 +47,10 @@ class Penalty(ABC):
         """Proximal step of the part that is not smooth; ``step`` is a length."""
         return factor
 
+    def started(self, factor: Array, relative_epsilon: float) -> Penalty:
+        """Return the penalty at the start of a fit, any smoothing relative to the factor."""
+        return self
+
     def refreshed(self, factor: Array) -> Penalty:
         """Return the penalty with what it learns from the factor brought up to date."""
         return self
@@ -60,6 +67,14 @@ class Penalty(ABC):
     def settled(self) -> bool:
         """Whether annealing is over."""
         return True
+
+    def whitener(self, factor: Array) -> Array | None:
+        """``L`` such that a new row ``L h`` of the factor costs ``|h|²``; None where none does."""
+        return None
+
+    def relation_of(self, factor: Array, relative_epsilon: float) -> Relation:
+        """Return the relation between the factor's rows, learned or implied."""
+        return LearnedRelation.start(1.0, factor, relative_epsilon).relation
 
 
 @dataclass(frozen=True)
@@ -79,6 +94,10 @@ class Ridge(Penalty):
     def value(self, factor: Array) -> float:
         return self.strength * dot(factor, factor)
 
+    def whitener(self, factor: Array) -> Array | None:
+        xp = namespace(factor)
+        return xp.eye(factor.shape[1], dtype=factor.dtype) / self.strength**0.5
+
 
 @dataclass(frozen=True)
 class Free(Penalty):
@@ -93,6 +112,9 @@ class Free(Penalty):
     """
 
     strength: float = 0.0
+
+    # Its scale is free, so there is nothing to balance it against.
+    degree: ClassVar[float | None] = None
 
     def value(self, factor: Array) -> float:
         return 0.0
@@ -142,6 +164,7 @@ class NonNegative(Penalty):
     """
 
     smooth: ClassVar[bool] = False
+    signed: ClassVar[bool] = False
 
     def value(self, factor: Array) -> float:
         return self.strength * dot(factor, factor)
@@ -166,6 +189,7 @@ class Simplex(Penalty):
     strength: float = 0.0
 
     smooth: ClassVar[bool] = False
+    signed: ClassVar[bool] = False
     degree: ClassVar[float | None] = None
 
     def value(self, factor: Array) -> float:
@@ -179,12 +203,17 @@ class Simplex(Penalty):
 
     def prox(self, factor: Array, step: float) -> Array:
         xp = namespace(factor)
+        # Adding a number to a row does not move its projection; without, large rows lose the one.
+        factor = factor - xp.max(factor, axis=1, keepdims=True)
         ordered = xp.sort(factor, axis=1, descending=True)
         rank = xp.arange(1, factor.shape[1] + 1, dtype=factor.dtype)
         excess = (xp.cumulative_sum(ordered, axis=1) - 1.0) / rank[None, :]
         kept = xp.sum(xp.astype(ordered > excess, xp.int64), axis=1)
         level = xp.take_along_axis(excess, kept[:, None] - 1, axis=1)
         return xp.clip(factor - level, min=0.0)
+
+
+_NOT_LEARNED = Relation(np.zeros((0, 0)), np.zeros(0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -206,9 +235,9 @@ class LearnedRelation(Penalty):
     25.01
     """
 
-    epsilon: float
-    lowest: float
-    relation: Relation
+    epsilon: float = 1.0
+    lowest: float = 0.0
+    relation: Relation = _NOT_LEARNED
     at_rest: bool = False
 
     root: ClassVar[float | None] = 1.0
@@ -216,11 +245,16 @@ class LearnedRelation(Penalty):
     @classmethod
     def start(cls, strength: float, factor: Array, relative_epsilon: float) -> LearnedRelation:
         """Return the penalty at a starting factor, smoothed relative to its largest root."""
+        return cls(strength).started(factor, relative_epsilon)
+
+    def started(self, factor: Array, relative_epsilon: float) -> LearnedRelation:
         xp = namespace(factor)
         scale = float(xp.linalg.svdvals(factor)[0]) ** 2 or 1.0
         epsilon = relative_epsilon * scale
         relation = Relation.of_factor(factor, epsilon)
-        return cls(strength, epsilon, 1e-12 * scale, relation)
+        return replace(
+            self, epsilon=epsilon, lowest=1e-12 * scale, relation=relation, at_rest=False
+        )
 
     def value(self, factor: Array) -> float:
         inside = self.relation.basis.T @ factor
@@ -256,3 +290,25 @@ class LearnedRelation(Penalty):
     @property
     def settled(self) -> bool:
         return self.at_rest
+
+    def whitener(self, factor: Array) -> Array | None:
+        # A row g raises the value by strength·trace·g (FᵀF + εI)^(-1/2) gᵀ, to first order.
+        xp = namespace(factor)
+        values, basis = xp.linalg.eigh(factor.T @ factor)
+        roots = xp.sqrt(xp.clip(values, min=0.0) + self.epsilon)
+        return basis * xp.sqrt(roots / (self.strength * self.relation.trace))[None, :]
+
+    def relation_of(self, factor: Array, relative_epsilon: float) -> Relation:
+        return self.relation
+
+
+def choose_penalty(entry: Penalty | float) -> Penalty:
+    """Return the penalty itself, or the learned relation of that strength.
+
+    Examples
+    --------
+    >>> from comtl.penalties import choose_penalty
+    >>> choose_penalty(0.5).strength
+    0.5
+    """
+    return entry if isinstance(entry, Penalty) else LearnedRelation(entry)

@@ -144,9 +144,12 @@ def target_units(
     small = (y / unit).astype(np.float64)
     mean = float(np.average(small, weights=weights)) if center else 0.0
     spread = float(np.average((small - mean) ** 2, weights=weights)) ** 0.5
-    # A constant target leaves rounding only; there is nothing to scale.
-    spread = spread * unit if scale and spread > 1e-12 else 1.0
-    return mean * unit, spread
+    if not scale and not unit < np.finfo(y.dtype).max ** 0.25:
+        raise ValueError(
+            "y has values too large to square safely; rescale it or leave standardize=True."
+        )
+    # A constant target leaves rounding only; its own size will do.
+    return mean * unit, (spread if spread > 1e-12 else 1.0) * unit if scale else 1.0
 
 
 def choose_datafit(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.cluster import KMeans
 
 from .arrays import Array, dot, namespace
 from .datafits.base import Datafit, Expansion
 from .factors import Factors
 from .gauge import rectangular, split_exponents
-from .penalties import NonNegative, Penalty, Simplex
+from .penalties import Penalty
 
 
 def empty_factors(datafit: Datafit, K1: int, K2: int, core: bool, like: Array) -> Factors:
@@ -86,7 +87,7 @@ def start_factors(
     core = None
     if factors.S is not None:
         core = rectangular(sigma[: min(K1, K2)] ** exponents["S"], K1, K2)
-    moved = _constrained(penalties["F"]), _constrained(penalties["G"])
+    moved = not penalties["F"].signed, not penalties["G"].signed
     if any(moved):
         # The other factors make up for what the constraint changed.
         spectrum = (U, sigma, V)
@@ -120,16 +121,10 @@ def _padded(values: Array, columns: int) -> Array:
     return xp.concat([values[:, :columns], blank], axis=1)
 
 
-def _constrained(penalty: Penalty) -> bool:
-    return isinstance(penalty, NonNegative | Simplex)
-
-
 def _feasible(factor: Array, penalty: Penalty, rng: np.random.Generator) -> Array:
     """Soft cluster memberships of the rows where signs are not free, else the factor itself."""
-    if not _constrained(penalty):
+    if penalty.signed:
         return factor
-    from sklearn.cluster import KMeans
-
     columns = factor.shape[1]
     points = np.asarray(factor)
     count = min(columns, len(np.unique(points.round(12), axis=0)))

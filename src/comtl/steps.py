@@ -188,7 +188,7 @@ def core_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Fac
     matrix = matrix + alpha * xp.eye(K1 * K2, dtype=matrix.dtype)
     gradient = quadratic.gradient[:, :K1].T @ point.G + penalty.gradient(point.S)
     if penalty.smooth:
-        solution = solve_symmetric(matrix, -xp.reshape(gradient, (-1,)))
+        solution = solve_symmetric(matrix, -xp.reshape(gradient, (-1,)), floor=alpha)
         return point.with_(S=point.S + xp.reshape(solution.value, (K1, K2))), solution
 
     def operator(step: Array) -> Array:

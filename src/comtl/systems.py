@@ -138,10 +138,37 @@ class FeatureSystem:
         return apply
 
     def matrix(self) -> Array:
-        """Explicit Hessian, for small problems and tests."""
-        xp = self.xp
-        eye = xp.eye(self.size, dtype=self.mixing.dtype)
-        return xp.stack([self.operator(eye[i, :]) for i in range(self.size)], axis=1)
+        """Explicit Hessian, for small problems."""
+        xp, state, P, k = self.xp, self.state, self.rows, self.columns
+        eye = xp.eye(P, dtype=self.mixing.dtype)
+        hessian = self.expansion.task_quadratic(eye).hessian
+        pairs = xp.reshape(self.mixing[:, :, None] * self.mixing[:, None, :], (self.tasks, k * k))
+        moments = xp.reshape(hessian[:, :P, :P], (self.tasks, P * P))
+        blocks = xp.reshape(moments.T @ pairs, (P, P, k, k))
+        ridge = xp.full(k, 2.0 * (state.shared or 0.0), dtype=eye.dtype)
+        inside = xp.astype(xp.arange(k) < self.width, eye.dtype)
+        factor = self.alpha * eye - self.low @ self.low.T
+        penalty = factor[:, :, None] * inside + eye[:, :, None] * (ridge * (1.0 - inside))
+        blocks = blocks + penalty[:, :, :, None] * xp.eye(k, dtype=eye.dtype)
+        whole = xp.reshape(xp.permute_dims(blocks, (0, 2, 1, 3)), (P * k, P * k))
+        if not state.intercept:
+            return whole
+        cross = hessian[:, :P, P][:, :, None] * self.mixing[:, None, :]
+        cross = xp.reshape(cross, (self.tasks, P * k)).T
+        sums = hessian[:, P, P]
+        edges, corner = xp.sum(cross, axis=1)[:, None], xp.reshape(xp.sum(sums), (1, 1))
+        if state.pooled:
+            diagonal = xp.eye(self.tasks, dtype=eye.dtype) * (sums + 2.0 * state.pooling)
+            corner = xp.concat(
+                [
+                    xp.concat([diagonal, sums[:, None]], axis=1),
+                    xp.concat([sums[None, :], corner], axis=1),
+                ],
+                axis=0,
+            )
+            edges = xp.concat([cross, edges], axis=1)
+        top = xp.concat([whole, edges], axis=1)
+        return xp.concat([top, xp.concat([edges.T, corner], axis=1)], axis=0)
 
     def moved(self, flat: Array) -> Factors:
         """Factors after a step."""

@@ -1,0 +1,254 @@
+"""The engine on arrays of the strict reference library: same numbers, no NumPy behind its back."""
+
+from itertools import pairwise
+
+import array_api_strict as strict
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from comtl import design as design_module
+from comtl import steps
+from comtl.alternation import Recipe, Schedule, alternate, start_state
+from comtl.arrays import dot, norm, segment_gram, segment_sum
+from comtl.datafits.gram import GramDatafit
+from comtl.datafits.rows import RowsDatafit
+from comtl.design import Covariance, Design
+from comtl.factors import Factors
+from comtl.losses import Logistic, Squared
+from comtl.penalties import L1, Free, LearnedRelation, NonNegative, Ridge, Simplex
+from comtl.relations import Relation
+from comtl.solvers.conjugate_gradient import conjugate_gradient
+from comtl.solvers.dense import solve_symmetric
+from comtl.solvers.proximal import proximal_gradient
+from comtl.solvers.sylvester import TwoTermSylvester
+from comtl.solvers.woodbury import coupled_blocks, solve_coupled_blocks
+from comtl.steps import Inner
+from helpers import problem, random_definite, random_factors
+
+LIBRARIES = (np.asarray, strict.asarray)
+P, T, K = 6, 5, 3
+
+
+def assert_same(function):
+    """Run a function of ``asarray`` in both libraries; results may be nested in tuples."""
+    one, other = (function(asarray) for asarray in LIBRARIES)
+    compare(one, other)
+
+
+def compare(one, other):
+    if isinstance(one, tuple):
+        assert len(one) == len(other)
+        for a, b in zip(one, other, strict=True):
+            compare(a, b)
+        return
+    if isinstance(one, np.ndarray):
+        assert isinstance(other, type(strict.asarray(0.0))), f"left the library: {type(other)}"
+        assert one.shape == other.shape
+    else:
+        assert type(one) is type(other)
+    assert_allclose(np.asarray(other), one, rtol=1e-8, atol=1e-8)
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def factors(asarray, core=False):
+    point = random_factors(1, P, T, K, 2 if core else K, core=core)
+    parts = (None if a is None else asarray(a) for a in (point.F, point.S, point.G, point.shared))
+    return Factors(*parts, point.offset, asarray(point.deviations))
+
+
+# ---- parts --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", [Squared(), Logistic()])
+def test_losses(loss):
+    y, score = np.sign(random(9)), 50 * random(9, seed=1)
+
+    def run(asarray):
+        pair = asarray(y), asarray(score)
+        return loss.value(*pair), loss.derivative(*pair), loss.curvature(*pair)
+
+    assert_same(run)
+
+
+def test_segments_and_products():
+    values, weights, offsets = random(20, 3), np.abs(random(20)), np.array([0, 1, 4, 13, 20])
+
+    def run(asarray):
+        a, w = asarray(values), asarray(weights)
+        grams = segment_gram(a, w, offsets)
+        return segment_sum(a, offsets), segment_sum(w, offsets), grams, norm(a), dot(a, 2.0 * a)
+
+    assert_same(run)
+
+
+def test_segment_sums_are_sums():
+    values, offsets = random(20, 3), np.array([0, 1, 4, 13, 20])
+    expected = [values[a:b].sum(0) for a, b in pairwise(offsets)]
+    assert_allclose(np.asarray(segment_sum(strict.asarray(values), offsets)), expected)
+
+
+@pytest.mark.parametrize("shape", [(6, 2), (2, 4)])
+def test_relations(shape):
+    def run(asarray):
+        relation = Relation.of_factor(asarray(random(*shape)), 0.1)
+        right, vector = asarray(random(shape[0], 3)), asarray(random(shape[0]))
+        alpha, low = relation.inverse_parts
+        products = relation @ right, relation @ vector, relation.solve(right)
+        return *products, relation.trace, relation.inverse_trace, alpha, low @ low.T
+
+    assert_same(run)
+
+
+@pytest.mark.parametrize("kind", [Ridge(0.3), L1(0.3), NonNegative(0.3), Simplex(), Free(), None])
+def test_penalties(kind):
+    def run(asarray):
+        factor = asarray(random(4, 3))
+        penalty = kind or LearnedRelation.start(0.3, asarray(random(4, 3, seed=1)), 0.1)
+        penalty = penalty.refreshed(factor).annealed(factor, 0.5, 1e-3)
+        alpha, low = penalty.curvature(factor)
+        numbers = penalty.value(factor), float(alpha), penalty.pull(factor)
+        return *numbers, low @ low.T, penalty.gradient(factor), penalty.prox(factor, 0.7)
+
+    assert_same(run)
+
+
+def test_direct_solvers():
+    rng = np.random.default_rng(0)
+    matrix, small = random_definite(rng, P), random_definite(rng, K)
+    values, basis = np.linalg.eigh(matrix)
+    blocks = np.stack([random_definite(rng, K + 1) for _ in range(T)]) + 2.0 * np.eye(K + 1)
+
+    def run(asarray):
+        low, right = asarray(0.2 * random(P, 2)), asarray(random(P, K, seed=1))
+        solved = []
+        for rank in (P, 4):
+            C = Covariance(asarray(basis[:, -rank:]), asarray(values[-rank:]), 0.1)
+            solved.append(TwoTermSylvester(C, asarray(small), 1.1, low).solve(right).value)
+        singular = asarray(np.outer(basis[0], basis[0]))
+        solved.append(solve_symmetric(singular, asarray(basis[0])).value)
+        tasks, row = asarray(blocks), asarray(random(T, K + 1))
+        for coupling in (asarray(0.3 * random(T, K)), asarray(np.zeros((T, 0)))):
+            solved.append(solve_coupled_blocks(tasks, coupling, row).value)
+            solved.append(coupled_blocks(tasks, coupling)(row))
+        return tuple(solved)
+
+    assert_same(run)
+
+
+def test_iterative_solvers():
+    rng = np.random.default_rng(0)
+    dense = random_definite(rng, P)
+
+    def run(asarray):
+        matrix, right = asarray(dense), asarray(random(P, 2))
+        inverse = asarray(np.diag(1.0 / np.diag(dense)))
+        cg = conjugate_gradient(
+            lambda x: matrix @ x, right, preconditioner=lambda r: inverse @ r, tol=1e-12
+        )
+        proximal = proximal_gradient(
+            lambda x: matrix @ x, right, asarray(np.ones((P, 2))), L1(0.2), tol=1e-12
+        )
+        return cg.value, proximal.value
+
+    assert_same(run)
+
+
+# ---- rows ---------------------------------------------------------------------------------------
+
+
+def make_fit(kind, asarray):
+    data = problem(2, P, T, 8, labels=kind == "logistic")
+    design = Design.plain(asarray(data.X))
+    cells = design, asarray(data.y), asarray(data.weights), data.offsets
+    if kind == "gram":
+        return GramDatafit.of_cells(*cells)
+    if kind == "table":
+        Y = asarray(random(len(data.y), T))
+        return GramDatafit.of_table(design, Y, asarray(data.weights))
+    return RowsDatafit(*cells, Logistic() if kind == "logistic" else Squared())
+
+
+KINDS = ["squared", "logistic", "gram", "table"]
+
+
+@pytest.mark.parametrize("side", [1_500, 4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_datafits(kind, side, monkeypatch):
+    monkeypatch.setattr(design_module, "DENSE_SIDE", side)
+
+    def run(asarray):
+        fit, point = make_fit(kind, asarray), factors(asarray, core=True)
+        expansion = fit.expand(point)
+        quadratic = expansion.task_quadratic(point.directions)
+        line = fit.line(point, point.with_(F=2.0 * point.F))
+        if side < P and kind in ("squared", "logistic"):
+            covariance = fit.design.covariance(fit.weights, rank=3)
+        else:
+            covariance = fit.covariance
+        return (
+            expansion.value,
+            line(0.3),
+            expansion.curvature_sums,
+            expansion.gradient(point.mixing),
+            expansion.normal(point.F, point.mixing, point.deviations),
+            expansion.task_gradient(point.F),
+            quadratic.hessian,
+            quadratic.gradient,
+            covariance.toarray(),
+        )
+
+    assert_same(run)
+
+
+# ---- a whole run --------------------------------------------------------------------------------
+
+
+TWO = {"F": 0.1, "G": 1.0}
+THREE = {"F": 0.1, "S": Ridge(1.0), "G": 1.0}
+
+
+@pytest.mark.parametrize(
+    "kind,penalties,direct",
+    [
+        ("squared", TWO, True),
+        ("squared", THREE, False),
+        ("logistic", TWO, False),
+        ("logistic", THREE, True),
+        ("gram", TWO, False),
+        ("gram", {"F": L1(0.1), "S": Ridge(1.0), "G": 0.1}, True),
+        ("squared", {"F": Ridge(0.1), "S": L1(0.1), "G": L1(0.1)}, True),
+        ("table", TWO, True),
+        ("table", TWO, False),
+        ("table", {"F": 0.1, "S": Free(), "G": 1.0}, True),
+    ],
+)
+def test_alternation(kind, penalties, direct, monkeypatch):
+    if not direct:
+        monkeypatch.setattr(steps, "DENSE_UNKNOWNS", 0)
+        monkeypatch.setattr(steps, "WOODBURY_WIDTH", 0)
+
+    def run(asarray):
+        fit, schedule = make_fit(kind, asarray), Schedule(max_iter=2, tol=0.0, inner=Inner(1e-9))
+        recipe = Recipe(penalties, (K, K), shared=0.5 if direct else None)
+        state = start_state(fit, recipe, schedule, like=asarray(np.ones(2)))
+        *_, step = alternate(fit, state, schedule)
+        point = step.state.factors
+        # The factors themselves are determined up to signs only.
+        return step.objective, point.coef, point.intercepts, point.shared
+
+    assert_same(run)
+
+
+@pytest.mark.parametrize("penalty", [1.0, NonNegative(1.0), Simplex()])
+def test_random_starts_and_constraints_stay_in_the_library(penalty):
+    data = make_fit("squared", strict.asarray)
+    recipe, schedule = Recipe({"F": 0.1, "G": penalty}, (K, K)), Schedule(max_iter=1)
+    state = start_state(data, recipe, schedule, like=strict.asarray(np.ones(2)), init="random")
+    *_, step = alternate(data, state, schedule)
+    for part in (step.state.factors.F, step.state.factors.G, step.state.factors.deviations):
+        assert isinstance(part, type(strict.asarray(0.0)))
+        assert bool(strict.all(strict.isfinite(part)))

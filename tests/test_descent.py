@@ -1,0 +1,153 @@
+"""The objective never rises: any model, any shape, every block."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from comtl import alternation, steps
+from comtl.alternation import Recipe, Schedule, alternate, start_state
+from comtl.datafits.gram import GramDatafit
+from comtl.datafits.rows import RowsDatafit
+from comtl.design import Design
+from comtl.losses import Logistic, Squared
+from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
+from helpers import Problem, feasible, problem
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """K-means on a dozen points spends its time waking threads."""
+    with threadpool_limits(1, "openmp"):
+        yield
+
+
+strengths = st.sampled_from([1e-3, 0.03, 0.3, 3.0, 30.0])
+# A bare number is the strength of a learned relation.
+factor_penalties = st.one_of(
+    strengths,
+    st.builds(Ridge, strengths),
+    st.builds(L1, strengths),
+    st.builds(NonNegative, strengths),
+    st.builds(Simplex),
+)
+core_penalties = st.one_of(
+    st.builds(Ridge, strengths),
+    st.builds(L1, strengths),
+    st.builds(NonNegative, strengths),
+    st.builds(Free),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A random problem, a random model, and whether direct solvers may run."""
+
+    data: Problem
+    holder: str
+    recipe: Recipe
+    smoothing: float
+    init: str
+    direct: bool
+
+    def fit(self):
+        data = self.data
+        if self.holder == "gram":
+            return data.gram()
+        if self.holder in ("table", "cells"):
+            # All tasks on the rows of the first, with the targets that fit in.
+            count = int(np.diff(data.offsets).min())
+            X, share = data.X[:count], data.weights[:count]
+            row = data.offsets[:-1][None, :] + np.arange(count)[:, None]
+            design = Design.standardized(sparse.csr_array(X), share)
+            if self.holder == "table":
+                return GramDatafit.of_table(design, data.y[row], share)
+            T = row.shape[1]
+            rows, offsets = np.tile(np.arange(count), T), count * np.arange(T + 1)
+            y, loss = data.y[row].T.ravel(), self.loss
+            return RowsDatafit(design, y, np.tile(share, T), offsets, loss, rows=rows)
+        return data.rows(self.loss, packed=self.holder == "sparse")
+
+    @property
+    def loss(self):
+        return Logistic() if set(np.unique(self.data.y)) <= {-1.0, 1.0} else Squared()
+
+
+@st.composite
+def cases(draw):
+    P, T, n = draw(st.integers(1, 9)), draw(st.integers(1, 8)), draw(st.integers(1, 6))
+    rank, labels = draw(st.integers(1, 4)), draw(st.booleans())
+    data = problem(
+        draw(st.integers(0, 2**20)), P, T, n, rank=rank, labels=labels, even=draw(st.booleans())
+    )
+    penalties = {"F": draw(factor_penalties), "G": draw(factor_penalties)}
+    K1 = K2 = draw(st.integers(1, 6))
+    if draw(st.booleans()):
+        penalties["S"], K2 = draw(core_penalties), draw(st.integers(1, 6))
+    shared, intercept = draw(st.none() | strengths), draw(st.booleans())
+    holders = ["dense", "sparse", "cells"] + ([] if labels else ["gram", "table"])
+    return Case(
+        data,
+        draw(st.sampled_from(holders)),
+        Recipe(penalties, (K1, K2), shared=shared, intercept=intercept),
+        draw(st.sampled_from([1e-6, 1e-3, 0.1])),
+        draw(st.sampled_from(["svd", "random"])),
+        draw(st.booleans()),
+    )
+
+
+def watched(moves):
+    """``descend``, noting the objective before and after each block's step."""
+
+    def descend(fit, old, new):
+        taken = alternation_descend(fit, old, new)
+        moves.append([fit.expand(s.factors).value + s.regularizer for s in (old, taken)])
+        return taken
+
+    return descend
+
+
+alternation_descend = alternation.descend
+
+
+@settings(max_examples=250, suppress_health_check=list(HealthCheck))
+@given(cases())
+def test_objective_never_increases(case):
+    fit, schedule = case.fit(), Schedule(max_iter=8, tol=0.0, smoothing=case.smoothing)
+    with pytest.MonkeyPatch.context() as patch:
+        if not case.direct:
+            patch.setattr(steps, "DENSE_UNKNOWNS", 0)
+            patch.setattr(steps, "WOODBURY_WIDTH", 0)
+        state = start_state(fit, case.recipe, schedule, like=case.data.y, init=case.init)
+        moves = []
+        patch.setattr(alternation, "descend", watched(moves))
+        run = list(alternate(fit, state, schedule))
+    objective = np.array([step.objective for step in run])
+    assert np.isfinite(objective).all()
+    # Sweep by sweep, and every block on its own. Where the data are fitted without error, what
+    # is left of the loss is rounding of the targets' squares.
+    rounding = 1e-14 * np.sum(case.data.weights * case.data.y**2)
+    for before, after in (*pairwise(objective), *moves):
+        assert after <= before + 1e-10 * abs(after) + rounding
+    assert moves
+    final = run[-1].state
+    for name, penalty in final.penalties.items():
+        assert feasible(penalty, getattr(final.factors, name))
+
+
+@pytest.mark.parametrize("penalties", [{"F": L1(1e-30), "G": L1(1e-30)}, {"F": 1e-30, "G": 1e-30}])
+@pytest.mark.parametrize("T", [1, 4])
+def test_labels_beyond_doubt_do_not_break_a_fit(penalties, T):
+    """Without a penalty to speak of, separable classes leave no curvature anywhere."""
+    y = np.where(np.arange(40) % 2, 1.0, -1.0)
+    data = Problem(y[:, None], y, np.ones(40), 40 // T * np.arange(T + 1))
+    fit, schedule = data.rows(Logistic()), Schedule(max_iter=60, tol=0.0)
+    state = start_state(fit, Recipe(penalties, (1, 1)), schedule, like=y)
+    *_, step = alternate(fit, state, schedule)
+    assert 0.0 <= step.objective < 1e-10
+    assert not fit.expand(step.state.factors).curvature_sums.any()

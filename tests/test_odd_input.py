@@ -1,0 +1,195 @@
+"""Odd but lawful input is fitted: degenerate shapes, extreme scales, an interrupted fit."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+import comtl.alternation
+from comtl import (
+    BiFactorClassifier,
+    BiFactorRegressor,
+    BiFactorRegressorCV,
+    TriFactorClassifier,
+    TriFactorRegressor,
+)
+
+KINDS = [BiFactorRegressor, TriFactorRegressor, BiFactorClassifier, TriFactorClassifier]
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def problem(kind, tasks=4, rows=12, features=3):
+    rng = np.random.default_rng(0)
+    task = np.repeat(np.arange(tasks), rows)
+    X = rng.standard_normal((tasks * rows, features))
+    W = rng.standard_normal((tasks, features))
+    y = (X * W[task]).sum(axis=1) + 0.3 * rng.standard_normal(len(task))
+    return X, (y > 0).astype(int) if "Classifier" in kind.__name__ else y, task
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@each_kind
+@pytest.mark.parametrize(
+    "case",
+    [
+        "constant column",
+        "all columns constant",
+        "duplicate columns",
+        "one row a task",
+        "one row",
+        "more features than rows",
+        "one task",
+        "constant tasks",
+        "zero penalties",
+        "zero columns",
+        "many tasks",
+    ],
+)
+def test_odd_but_lawful(kind, case):
+    X, y, task = problem(kind)
+    params = {}
+    if case == "constant column":
+        X[:, 1] = 1e6
+    elif case == "all columns constant":
+        X[:] = 3.7
+    elif case == "duplicate columns":
+        X = np.hstack([X, X, X[:, :1]])
+    elif case == "one row a task":
+        task = np.arange(48)
+    elif case == "one row":
+        rows = [0, np.flatnonzero(y != y[0])[0]] if "Classifier" in kind.__name__ else [0]
+        X, y, task = X[rows], y[rows], task[rows]
+    elif case == "more features than rows":
+        X = np.hstack([X, np.random.default_rng(1).standard_normal((48, 200))])
+    elif case == "one task":
+        X, y, task = X[task == 3], y[task == 3], task[task == 3]
+    elif case == "constant tasks":  # tasks of one class, or of one value
+        y = np.where(task < 2, task, y)
+    elif case == "zero penalties":
+        params = {"alpha_feature": 0.0, "alpha_task": 0.0, "alpha_shared": 0.0, "shared": True}
+        params |= {"max_iter": 100, "tol": 1e-2}
+    elif case == "zero columns":
+        X = np.hstack([X, np.zeros((48, 2))])
+    elif case == "many tasks":
+        task = np.arange(48) // 2
+    for form in (np.asarray, sparse.csr_array):
+        model = kind(**params).fit(form(X), y, task=task)
+        assert np.isfinite(model.coef_).all()
+        assert np.isfinite(model.intercept_).all()
+        said = model.predict(form(X), task=task)
+        assert len(said) == len(y)
+        constant = np.ptp(X, axis=0) == 0
+        assert (np.abs(model.coef_[..., constant]) < 1e-12).all()
+        assert model.task_clusters_.shape == (len(np.unique(task)),)
+        assert model.feature_clusters_.shape == (X.shape[1],)
+        if case not in ("all columns constant", "one row"):
+            assert model.score(form(X), y, task=task) > 0.3
+
+
+def scores(model, X, task):
+    own = model.predict if "Regressor" in type(model).__name__ else model.decision_function
+    return own(X, task=task)
+
+
+def fit_or_refuse(model, X, y, task):
+    """A fitted model, or None where the input was refused as too large or too small."""
+    try:
+        return model.fit(X, y, task=task)
+    except ValueError as error:
+        assert "X" in str(error) or "y" in str(error)
+        assert "scale" in str(error) or "large" in str(error) or "small" in str(error)
+        return None
+
+
+@each_kind
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("exponents", [(150, -150, 0), (300, 0, 0), (-300, 0, 0), (160, 160, 160)])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_extreme_columns(kind, form, exponents, standardize):
+    X, y, task = problem(kind)
+    scale = 10.0 ** np.array(exponents, dtype=float)
+    plain = kind(2, random_state=0).fit(X, y, task=task)
+    model = fit_or_refuse(
+        kind(2, standardize=standardize, random_state=0), form(X * scale), y, task
+    )
+    if not standardize:
+        if model is not None:
+            assert np.isfinite(scores(model, form(X * scale), task)).all()
+        return
+    if max(np.abs(exponents)) <= 160:
+        assert model is not None
+    if model is not None:
+        said = scores(model, form(X * scale), task)
+        np.testing.assert_allclose(said, scores(plain, X, task), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [BiFactorRegressor, TriFactorRegressor])
+@pytest.mark.parametrize("exponent", [150, -150, 300, -300])
+def test_extreme_targets(kind, exponent):
+    X, y, task = problem(kind)
+    scale = 10.0**exponent
+    plain = kind(2, random_state=0).fit(X, y, task=task)
+    model = fit_or_refuse(kind(2, random_state=0), X, y * scale, task)
+    if abs(exponent) == 150:
+        assert model is not None
+    if model is not None:
+        said = model.predict(X, task=task) / scale
+        np.testing.assert_allclose(said, plain.predict(X, task=task), atol=1e-5)
+        new = model.adapt(X[:20], scale * y[:20], task=np.full(20, 9))
+        assert np.isfinite(new.predict(X, task=np.full(48, 9))).all()
+    raw = fit_or_refuse(kind(2, standardize=False), X, y * scale, task)
+    assert raw is None or np.isfinite(raw.predict(X, task=task)).all()
+
+
+@each_kind
+def test_columns_far_from_zero(kind):
+    X, y, task = problem(kind)
+    plain = kind(2, random_state=0).fit(X, y, task=task)
+    far = X + np.array([1e8, -1e6, 0.0])
+    model = kind(2, random_state=0).fit(far, y, task=task)
+    np.testing.assert_allclose(scores(model, far, task), scores(plain, X, task), atol=1e-4)
+
+
+@pytest.mark.parametrize("value", [0.0, 7.1e-200, 0.1, 1e8, 7.1e150, 7.1e300])
+def test_a_constant_target(value):
+    X, _, task = problem(BiFactorRegressor)
+    model = BiFactorRegressor(2).fit(X, np.full(48, value), task=task)
+    np.testing.assert_allclose(model.predict(X, task=task), value, rtol=1e-9, atol=0)
+
+
+def test_extreme_columns_in_the_search():
+    X, y, task = problem(BiFactorRegressorCV)
+    scale = np.array([1e150, 1e-150, 1.0])
+    search = BiFactorRegressorCV(2, alphas=(0.1, 1.0), cv=3, random_state=0)
+    plain = search.fit(X, y, task=task).cv_results_["mean_test_score"]
+    search.fit(X * scale, 1e100 * y, task=task)
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"] / 1e200, plain, rtol=1e-5)
+
+
+@each_kind
+@pytest.mark.parametrize("sweep", [0, 3])
+def test_interrupted_fit(kind, sweep, monkeypatch):
+    X, y, task = problem(kind)
+    gauge, calls = comtl.alternation.gauge_step, []
+
+    def interrupt(state):
+        calls.append(state)
+        if len(calls) == sweep + 1:  # the first call is part of the start
+            raise KeyboardInterrupt
+        return gauge(state)
+
+    monkeypatch.setattr(comtl.alternation, "gauge_step", interrupt)
+    model = kind(2, random_state=0, tol=0.0)
+    if sweep == 0:  # nothing to keep
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y, task=task)
+        return
+    with pytest.warns(ConvergenceWarning, match="Interrupted after sweep 2"):
+        assert model.fit(X, y, task=task) is model
+    assert not model.converged_
+    assert model.n_iter_ == 2
+    monkeypatch.undo()
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        short = kind(2, random_state=0, tol=0.0, max_iter=2).fit(X, y, task=task)
+    np.testing.assert_array_equal(model.coef_, short.coef_)
+    assert model.score(X, y, task=task) > 0.5

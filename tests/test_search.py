@@ -1,0 +1,232 @@
+"""The estimators with cross-validation inside, and the folds within tasks."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    ShuffleSplit,
+    StratifiedKFold,
+)
+
+from comtl import (
+    BiFactorClassifier,
+    BiFactorClassifierCV,
+    BiFactorRegressor,
+    BiFactorRegressorCV,
+    TaskStratifiedKFold,
+    TriFactorClassifier,
+    TriFactorClassifierCV,
+    TriFactorRegressor,
+    TriFactorRegressorCV,
+)
+
+PAIRS = {
+    BiFactorRegressorCV: BiFactorRegressor,
+    TriFactorRegressorCV: TriFactorRegressor,
+    BiFactorClassifierCV: BiFactorClassifier,
+    TriFactorClassifierCV: TriFactorClassifier,
+}
+each_search = pytest.mark.parametrize("kind", PAIRS)
+ALPHAS = (0.1, 3.0, 100.0)
+
+
+def problem(kind, n_classes=2):
+    rng = np.random.default_rng(0)
+    task = rng.permutation(np.repeat(np.arange(6), [4, 10, 14, 16, 20, 20]))
+    X = rng.standard_normal((len(task), 5))
+    W = rng.standard_normal((6, 1)) @ rng.standard_normal((1, 5))
+    y = (X * W[task]).sum(axis=1) + rng.standard_normal(len(task))
+    if "Classifier" in kind.__name__:
+        y = np.digitize(y, [0.0] if n_classes == 2 else [-1.0, 1.0])
+    return X, y, task
+
+
+def search(kind, **params):
+    return kind(2, **{"alphas": ALPHAS, "cv": 3, "random_state": 0, **params})
+
+
+def losses_by_hand(plain, X, y, task, folds, weight):
+    """Mean held-out loss over the folds, weighted by their size."""
+    values, sizes = [], []
+    for train, test in folds:
+        model = clone(plain).fit(X[train], y[train], task=task[train], sample_weight=weight[train])
+        if isinstance(model, (BiFactorClassifier, TriFactorClassifier)):
+            chance = model.predict_proba(X[test], task=task[test])
+            own = chance[np.arange(len(test)), y[test]]
+            if chance.shape[1] == 2:
+                value = np.average(-np.log(own), weights=weight[test])
+            else:  # the Brier score, up to a constant
+                value = np.average((chance**2).sum(axis=1) - 2.0 * own, weights=weight[test])
+        else:
+            gap = model.predict(X[test], task=task[test]) - y[test]
+            value = np.average(gap**2, weights=weight[test])
+        values.append(value)
+        sizes.append(weight[test].sum())
+    return np.average(values, weights=sizes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_classes"),
+    [*((kind, 2) for kind in PAIRS), (BiFactorClassifierCV, 3), (TriFactorClassifierCV, 3)],
+)
+def test_scores_are_those_of_the_plain_estimator(kind, n_classes):
+    X, y, task = problem(kind, n_classes)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    model = search(kind).fit(X, y, task=task, sample_weight=weight)
+    strata = y if "Classifier" in kind.__name__ else None
+    folds = list(TaskStratifiedKFold(3).split(X, strata, task))
+    plain = PAIRS[kind](2, random_state=0)
+    expected = [
+        -losses_by_hand(plain.set_params(alpha_task=a), X, y, task, folds, weight) for a in ALPHAS
+    ]
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected, rtol=1e-6)
+    best = int(np.argmax(expected))
+    assert model.alpha_task_ == model.best_params_["alpha_task"] == ALPHAS[best]
+    assert model.best_score_ == pytest.approx(expected[best])
+    assert [p["alpha_task"] for p in model.cv_results_["params"]] == list(ALPHAS)
+    assert model.cv_results_["std_test_score"].shape == (3,)
+    chosen = plain.set_params(**model.best_params_).fit(X, y, task=task, sample_weight=weight)
+    np.testing.assert_allclose(model.coef_, chosen.coef_, atol=1e-10)
+    np.testing.assert_array_equal(model.predict(X, task=task), chosen.predict(X, task=task))
+    np.testing.assert_array_equal(model.task_clusters_, chosen.task_clusters_)
+    fitted = {name for name in vars(chosen) if name.endswith("_")}
+    assert fitted <= set(vars(model))
+
+
+@each_search
+def test_ranks_are_searched(kind):
+    X, y, task = problem(kind)
+    names = ["n_components"] if "Bi" in kind.__name__ else ["n_feature_clusters", "n_task_clusters"]
+    ranks = {name: [1, 4] for name in names}
+    model = kind(**ranks, alphas=(1.0,), cv=2, random_state=0).fit(X, y, task=task)
+    assert len(model.cv_results_["params"]) == 2 ** len(names)
+    assert set(model.best_params_) == {*names, "alpha_task"}
+    assert model.get_params()[names[0]] == [1, 4]
+    counts = [model.best_params_[name] for name in names]
+    assert len(set(model.task_clusters_)) == counts[-1]
+    best = np.argmax(model.cv_results_["mean_test_score"])
+    assert model.cv_results_["params"][best] == model.best_params_
+
+
+FOLDS = [
+    KFold(3),
+    KFold(3, shuffle=True, random_state=1),
+    ShuffleSplit(2, random_state=0),
+    GroupKFold(3),
+    LeaveOneGroupOut(),
+    [(np.arange(40), np.arange(40, 84)), (np.arange(20, 84), np.arange(20))],
+]
+
+
+@pytest.mark.parametrize("cv", FOLDS, ids=lambda cv: type(cv).__name__)
+@pytest.mark.parametrize("kind", [BiFactorRegressorCV, TriFactorClassifierCV])
+def test_any_folds(kind, cv):
+    X, y, task = problem(kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # groups out: no task is known
+        model = search(kind, cv=cv, alphas=(1.0,)).fit(X, y, task=task)
+        folds = cv if isinstance(cv, list) else list(cv.split(X, y, task))
+        plain = PAIRS[kind](2, alpha_task=1.0, random_state=0)
+        expected = losses_by_hand(plain, X, y, task, folds, np.ones(len(y)))
+    assert -model.best_score_ == pytest.approx(expected, rel=1e-6)
+
+
+def test_folds_of_classes():
+    X, y, task = problem(BiFactorClassifierCV)
+    model = search(BiFactorClassifierCV, cv=StratifiedKFold(3)).fit(
+        X, np.array(["a", "b"])[y], task
+    )
+    again = search(BiFactorClassifierCV, cv=list(StratifiedKFold(3).split(X, y))).fit(X, y, task)
+    np.testing.assert_allclose(
+        model.cv_results_["mean_test_score"], again.cv_results_["mean_test_score"]
+    )
+
+
+@pytest.mark.parametrize("kind", [TriFactorRegressorCV, BiFactorClassifierCV])
+def test_folds_depend_on_nothing_else(kind):
+    """Other seeds change the start by chance only, which the fit forgets."""
+    X, y, task = problem(kind)
+    scores = [
+        search(kind, random_state=seed, tol=1e-6, max_iter=1000, alphas=(3.0, 100.0))
+        .fit(X, y, task=task)
+        .cv_results_["mean_test_score"]
+        for seed in (0, 1, None)
+    ]
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-3)
+    np.testing.assert_allclose(scores[2], scores[0], rtol=1e-3)
+
+
+def test_folds_hold_an_equal_part_of_every_task():
+    task = np.repeat(["a", "b", "c", "d"], [2, 7, 12, 1])
+    y = np.arange(22) % 3
+    folds = list(TaskStratifiedKFold(4).split(np.zeros((22, 1)), y, task))
+    assert len(folds) == 4
+    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in folds])), range(22))
+    for train, test in folds:
+        np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), range(22))
+        assert {5, 6} >= {len(test)}
+        for name, size in (("a", 2), ("b", 7), ("c", 12), ("d", 1)):
+            assert abs((task[test] == name).sum() - size / 4) < 1
+        for c in range(3):  # each class of the largest task: four rows, one a fold
+            assert ((task[test] == "c") & (y[test] == c)).sum() == 1
+    again = list(TaskStratifiedKFold(4).split(np.zeros((22, 1)), y, task))
+    other = list(TaskStratifiedKFold(4, random_state=1).split(np.zeros((22, 1)), y, task))
+    assert all(np.array_equal(a[1], b[1]) for a, b in zip(folds, again, strict=True))
+    assert not all(np.array_equal(a[1], b[1]) for a, b in zip(folds, other, strict=True))
+
+
+def test_processes():
+    X, y, task = problem(BiFactorRegressorCV)
+    one = search(BiFactorRegressorCV).fit(X, y, task=task)
+    two = search(BiFactorRegressorCV, n_jobs=2).fit(X, y, task=task)
+    np.testing.assert_allclose(
+        one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"], rtol=1e-10
+    )
+    np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-10)
+
+
+def test_search_with_a_task_column():
+    X, y, task = problem(BiFactorRegressorCV)
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(who=[f"t{t}" for t in task])
+    named = search(BiFactorRegressorCV, task_column="who").fit(frame, pd.Series(y))
+    plain = search(BiFactorRegressorCV).fit(X, y, task=task)
+    np.testing.assert_allclose(named.coef_, plain.coef_, atol=1e-10)
+    assert named.best_score_ == pytest.approx(plain.best_score_)
+    assert named.n_features_in_ == 6
+    shuffled = frame.sample(frac=1.0, random_state=0)  # rows keep an index out of order
+    assert search(BiFactorRegressorCV, task_column="who").fit(shuffled, y[shuffled.index])
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "match"),
+    [
+        ({"alphas": ()}, ValueError, "alphas"),
+        ({"alphas": 0.1}, ValueError, "alphas"),
+        ({"alphas": (0.1, -1.0)}, ValueError, "alphas"),
+        ({"alphas": (np.nan,)}, ValueError, "alphas"),
+        ({"cv": 1}, ValueError, "cv"),
+        ({"cv": 0.5}, (TypeError, ValueError), "cv"),
+        ({"cv": 1000}, ValueError, "cv=1000"),
+        ({"n_components": []}, ValueError, "n_components"),
+        ({"n_components": [1, 0]}, ValueError, "n_components"),
+        ({"n_components": [1.5]}, TypeError, "n_components"),
+    ],
+    ids=str,
+)
+def test_refused(params, error, match):
+    X, y, task = problem(BiFactorRegressorCV)
+    with pytest.raises(error, match=match):
+        BiFactorRegressorCV(**params).fit(X, y, task=task)
+
+
+def test_a_short_fit_says_so():
+    X, y, task = problem(BiFactorRegressorCV)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        search(BiFactorRegressorCV, max_iter=1, tol=0.0).fit(X, y, task=task)
