@@ -108,24 +108,39 @@ def start_state(
     held = dict(recipe.held or {})
     penalties = {name: choose_penalty(entry) for name, entry in recipe.penalties.items()}
     start = schedule.smoothing if factors is not None else schedule.start_smoothing
-    point = factors
+    point, pooling = factors, float("inf")
     if point is None:
         point = empty_factors(datafit, *recipe.ranks, "S" in recipe.penalties, like)
         bare = State(point, penalties, frozenset(penalties), recipe.shared, recipe.intercept)
-        expansion = datafit.expand(point)
-        if recipe.shared is not None or recipe.intercept:
-            point, _ = shared_step(datafit, expansion, bare, Inner(1e-3, 200))
-            point = descend(datafit, bare, bare.at(point)).factors
-            expansion = datafit.expand(point)
+        bare = _pooled_parts(datafit, bare)
+        expansion, pooling = datafit.expand(bare.factors), bare.pooling
         rng = np.random.default_rng(seed)
-        point = start_factors(datafit, expansion, point, penalties, init, rng).with_(**held)
+        point = start_factors(datafit, expansion, bare.factors, penalties, init, rng).with_(**held)
 
     def state_at(point: Factors, smoothing: float) -> State:
         started = {k: p.started(getattr(point, k), smoothing) for k, p in penalties.items()}
-        return State(point, started, frozenset(held), recipe.shared, recipe.intercept)
+        fixed = frozenset(held)
+        return State(point, started, fixed, recipe.shared, recipe.intercept, pooling)
 
     # Balanced at little smoothing first, so that ε is set from scales that will last.
     return state_at(gauge_step(state_at(point, 1e-6)).factors, start)
+
+
+def _pooled_parts(datafit: Datafit, state: State) -> State:
+    """Fit the shared part and the intercepts alone.
+
+    With a shared part this is a random-intercept model. Without one the slopes are still missing
+    from the residuals, which then say nothing about the spread of the intercepts.
+    """
+    for _ in range(1 if state.shared is None else 2):
+        if state.shared is None and not state.intercept:
+            return state
+        expansion = datafit.expand(state.factors)
+        point, _ = shared_step(datafit, expansion, state, Inner(1e-3, 200))
+        state = descend(datafit, state, state.at(point))
+        if state.shared is not None:
+            state = _pool(datafit, datafit.expand(state.factors), state)
+    return state
 
 
 def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[Step]:

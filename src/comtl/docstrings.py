@@ -25,7 +25,7 @@ _BLOCKS = {
             Columns ``K1`` and ``K2`` of the factors, or several to choose from.
         """,
     "search": """
-        alphas : sequence of float, default=half decades from 1e-3 to 100
+        alphas : sequence of float, default=half decades from 1e-3 to 1e3
             Values of ``alpha_task`` to choose from.
         cv : int, splitter or list of splits, default=5
             Folds. An int cuts every task (and every class in it) into that many parts; the folds

@@ -28,7 +28,7 @@ from .outputs import ClassifierOutputs, RegressorOutputs
 from .parameters import require_integer, require_number
 from .problem import Columns
 
-ALPHAS = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+ALPHAS = (1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
 class TaskStratifiedKFold:
