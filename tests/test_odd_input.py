@@ -72,7 +72,7 @@ def test_odd_but_lawful(kind, case):
         X = np.hstack([X, np.zeros((48, 2))])
     elif case == "many tasks":
         task = np.arange(48) // 2
-    for form in (np.asarray, sparse.csr_array):
+    for form in (np.asarray, sparse.csr_array) if kind in KINDS[::3] else (np.asarray,):
         model = kind(**params).fit(form(X), y, task=task)
         assert np.isfinite(model.coef_).all()
         assert np.isfinite(model.intercept_).all()
@@ -103,24 +103,17 @@ def fit_or_refuse(model, X, y, task):
 
 @each_kind
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("exponents", [(150, -150, 0), (300, 0, 0), (-300, 0, 0), (160, 160, 160)])
-@pytest.mark.parametrize("standardize", [True, False])
-def test_extreme_columns(kind, form, exponents, standardize):
+def test_extreme_columns(kind, form):
     X, y, task = problem(kind)
-    scale = 10.0 ** np.array(exponents, dtype=float)
-    plain = kind(2, random_state=0).fit(X, y, task=task)
-    model = fit_or_refuse(
-        kind(2, standardize=standardize, random_state=0), form(X * scale), y, task
-    )
-    if not standardize:
+    expected = scores(kind(2, random_state=0).fit(X, y, task=task), X, task)
+    for exponents in ((150, -150, 0), (160, 160, 160), (300, 0, 0), (-300, 0, 0)):
+        moved = form(X * 10.0 ** np.array(exponents, dtype=float))
+        model = fit_or_refuse(kind(2, random_state=0), moved, y, task)
+        assert model is not None or max(np.abs(exponents)) > 160
         if model is not None:
-            assert np.isfinite(scores(model, form(X * scale), task)).all()
-        return
-    if max(np.abs(exponents)) <= 160:
-        assert model is not None
-    if model is not None:
-        said = scores(model, form(X * scale), task)
-        np.testing.assert_allclose(said, scores(plain, X, task), atol=1e-5)
+            np.testing.assert_allclose(scores(model, moved, task), expected, atol=1e-5)
+        raw = fit_or_refuse(kind(2, standardize=False), moved, y, task)
+        assert raw is None or np.isfinite(scores(raw, moved, task)).all()
 
 
 @pytest.mark.parametrize("kind", [BiFactorRegressor, TriFactorRegressor])

@@ -2,6 +2,7 @@
 
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,7 +35,7 @@ PAIRS = {
     TriFactorClassifierCV: TriFactorClassifier,
 }
 each_search = pytest.mark.parametrize("kind", PAIRS)
-ALPHAS = (0.1, 3.0, 100.0)
+ALPHAS = (0.3, 3.0, 100.0)
 
 
 def problem(kind, n_classes=2):
@@ -49,7 +50,7 @@ def problem(kind, n_classes=2):
 
 
 def search(kind, **params):
-    return kind(2, **{"alphas": ALPHAS, "cv": 3, "random_state": 0, **params})
+    return kind(2, **{"alphas": ALPHAS, "cv": 3, "tol": 1e-2, "random_state": 0, **params})
 
 
 def losses_by_hand(plain, X, y, task, folds, weight):
@@ -82,7 +83,7 @@ def test_scores_are_those_of_the_plain_estimator(kind, n_classes):
     model = search(kind).fit(X, y, task=task, sample_weight=weight)
     strata = y if "Classifier" in kind.__name__ else None
     folds = list(TaskStratifiedKFold(3).split(X, strata, task))
-    plain = PAIRS[kind](2, random_state=0)
+    plain = PAIRS[kind](2, tol=1e-2, random_state=0)
     expected = [
         -losses_by_hand(plain.set_params(alpha_task=a), X, y, task, folds, weight) for a in ALPHAS
     ]
@@ -105,7 +106,7 @@ def test_ranks_are_searched(kind):
     X, y, task = problem(kind)
     names = ["n_components"] if "Bi" in kind.__name__ else ["n_feature_clusters", "n_task_clusters"]
     ranks = {name: [1, 4] for name in names}
-    model = kind(**ranks, alphas=(1.0,), cv=2, random_state=0).fit(X, y, task=task)
+    model = kind(**ranks, alphas=(1.0,), cv=2, tol=1e-2, random_state=0).fit(X, y, task=task)
     assert len(model.cv_results_["params"]) == 2 ** len(names)
     assert set(model.best_params_) == {*names, "alpha_task"}
     assert model.get_params()[names[0]] == [1, 4]
@@ -133,7 +134,7 @@ def test_any_folds(kind, cv):
         warnings.simplefilter("ignore", UserWarning)  # groups out: no task is known
         model = search(kind, cv=cv, alphas=(1.0,)).fit(X, y, task=task)
         folds = cv if isinstance(cv, list) else list(cv.split(X, y, task))
-        plain = PAIRS[kind](2, alpha_task=1.0, random_state=0)
+        plain = PAIRS[kind](2, alpha_task=1.0, tol=1e-2, random_state=0)
         expected = losses_by_hand(plain, X, y, task, folds, np.ones(len(y)))
     assert -model.best_score_ == pytest.approx(expected, rel=1e-6)
 
@@ -154,7 +155,7 @@ def test_folds_depend_on_nothing_else(kind):
     """Other seeds change the start by chance only, which the fit forgets."""
     X, y, task = problem(kind)
     scores = [
-        search(kind, random_state=seed, tol=1e-6, max_iter=1000, alphas=(3.0, 100.0))
+        search(kind, random_state=seed, tol=1e-5, max_iter=1000, alphas=(3.0,))
         .fit(X, y, task=task)
         .cv_results_["mean_test_score"]
         for seed in (0, 1, None)
@@ -182,14 +183,16 @@ def test_folds_hold_an_equal_part_of_every_task():
     assert not all(np.array_equal(a[1], b[1]) for a, b in zip(folds, other, strict=True))
 
 
-def test_processes():
+def test_folds_at_the_same_time():
     X, y, task = problem(BiFactorRegressorCV)
-    one = search(BiFactorRegressorCV).fit(X, y, task=task)
-    two = search(BiFactorRegressorCV, n_jobs=2).fit(X, y, task=task)
-    np.testing.assert_allclose(
-        one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"], rtol=1e-10
-    )
-    np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-10)
+    one = search(BiFactorRegressorCV, cv=4).fit(X, y, task=task)
+    for _ in range(3):  # threads share memory: no fold may see another's model
+        with joblib.parallel_config(backend="threading"):
+            many = search(BiFactorRegressorCV, cv=4, n_jobs=4).fit(X, y, task=task)
+        np.testing.assert_allclose(
+            one.cv_results_["mean_test_score"], many.cv_results_["mean_test_score"], rtol=1e-10
+        )
+        np.testing.assert_allclose(one.coef_, many.coef_, atol=1e-10)
 
 
 def test_search_with_a_task_column():

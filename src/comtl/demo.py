@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model import RidgeCV
@@ -11,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import Bunch
 
 from .datasets import make_coclusters
-from .estimators import BiFactorRegressor, TriFactorRegressor
+from .model_selection import BiFactorRegressorCV, TriFactorRegressorCV
 
 PENALTIES = np.logspace(-2, 3, 11)
 
@@ -53,8 +54,9 @@ def main(write: Callable[[str], object] = sys.stdout.write) -> None:
         f"have {len(np.unique(data.task_clusters))} clusters of tasks and "
         f"{len(np.unique(data.feature_clusters))} of features.\n\n"
     )
-    tri = TriFactorRegressor(4, 3, random_state=0).fit(data.X, data.y, task=data.task)
-    bi = BiFactorRegressor(3, random_state=0).fit(data.X, data.y, task=data.task)
+    search: dict[str, Any] = {"alphas": (0.01, 0.1, 1.0, 10.0), "cv": 3, "random_state": 0}
+    tri = TriFactorRegressorCV(4, 3, **search).fit(data.X, data.y, task=data.task)
+    bi = BiFactorRegressorCV(3, **search).fit(data.X, data.y, task=data.task)
     rows = {
         "TriFactor": tri.predict(data.X_test, task=data.task_test),
         "BiFactor": bi.predict(data.X_test, task=data.task_test),

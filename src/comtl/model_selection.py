@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -451,7 +452,7 @@ def _fold_losses(
     widest = max(models, key=lambda model: model._ranks(train.n_features, count)[0])
     problem = widest._problem(train, columns)
     losses = []
-    for model in models:
+    for model in map(copy.copy, models):  # threads of joblib share the models
         recipe = model._recipe(train.n_features, count)
         seed = int(check_random_state(model.random_state).randint(2**31 - 1))
         *_, step = fit_steps(problem, recipe, model._schedule(), model.init, seed)

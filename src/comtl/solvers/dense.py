@@ -21,7 +21,7 @@ def solve_symmetric(matrix: Array, right: Array, *, floor: float = 0.0) -> Solut
     """
     xp = namespace(matrix)
     size, eps = matrix.shape[0], float(xp.finfo(matrix.dtype).eps)
-    if floor > eps**0.5 * float(xp.linalg.trace(matrix)):
+    if floor > eps**0.5 * abs(float(xp.linalg.trace(matrix))):
         return Solution(xp.linalg.solve(matrix, right), "dense", True, {"rank": size})
     values, basis = xp.linalg.eigh(0.5 * (matrix + matrix.T))
     kept = values > max(float(values[-1]) * size * eps, 0.0)
