@@ -164,6 +164,17 @@ def test_tasks_of_one_row(kind):
     assert model.coef_.shape == (25, 3, 5)
 
 
+def test_small_probabilities_are_not_lost():
+    X, y, code = problem(2)
+    model = fresh("bi").fit(X, y, task=code)
+    far = 30.0 * X
+    decisions = model.decision_function(far, task=code)
+    assert np.abs(decisions).max() > 100.0
+    logs = model.predict_log_proba(far, task=code)
+    exact = np.column_stack([-np.logaddexp(0.0, decisions), -np.logaddexp(0.0, -decisions)])
+    np.testing.assert_allclose(logs, exact, rtol=1e-9, atol=1e-12)
+
+
 def test_one_class_against_the_rest():
     """A task's row of several classes is the binary fit of each class on that task's rows."""
     X, y, _ = problem(3)

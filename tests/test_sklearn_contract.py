@@ -179,7 +179,7 @@ def test_three_classes_by_any_score(scoring, frame):
 def test_grid_search_with_a_task_column(name, scoring, frame):
     search = GridSearchCV(
         make(name, task_column="school"),
-        {"alpha_task": [0.1, 1e6], "fit_intercept": [True, False]},
+        {"alpha_task": [0.1, 1e6]},
         scoring=scoring,
         cv=3,
         error_score="raise",
@@ -202,9 +202,7 @@ def test_requests_are_set_beforehand(name):
         assert getattr(requests, method).requests == {"task": True}
 
 
-@pytest.mark.parametrize(
-    "name", ["BiFactorRegressor", "TriFactorClassifier", "TriFactorRegressorCV"]
-)
+@pytest.mark.parametrize("name", ["BiFactorRegressor", "TriFactorClassifier"])
 def test_routed_tasks_and_weights(name, frame):
     X, task, y = frame[0].drop(columns="school"), frame[0]["school"], target(name, frame)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y))

@@ -98,6 +98,8 @@ def test_score_skips_missing_cells(kind):
         for t in range(5)
     ]
     assert model.score(X, Y, sample_weight=weight) == pytest.approx(np.mean(values))
+    cells = np.repeat(weight[:, None], 5, axis=1)
+    assert model.score(X, Y, sample_weight=cells) == pytest.approx(np.mean(values))
     Y[:, 2] = np.nan
     assert np.isfinite(model.score(X, Y))
 
@@ -164,6 +166,23 @@ def test_new_columns(kind):
         assert own(Y[:, t], wider.predict(X)[:, t]) > 0.85
     with pytest.raises(ValueError, match="two-dimensional"):
         model.adapt(X, Y[:, 3], task=np.full(60, "f"))
+
+
+def test_columns_of_few_cells():
+    """A fold may miss a column altogether, and R² needs two cells."""
+    X, Y = table("bi")
+    Y[1:, 0] = np.nan
+    Y[2:, 1] = np.nan
+    model = fresh("bi").fit(X, Y)
+    said = model.predict(X)
+    values = [r2_score(Y[:2, 1], said[:2, 1]), *(r2_score(Y[:, t], said[:, t]) for t in (2, 3, 4))]
+    assert model.score(X, Y) == pytest.approx(np.mean(values))
+    search = BiFactorRegressorCV(2, alphas=(0.1, 1e4), cv=3, random_state=0).fit(X, Y)
+    assert search.alpha_task_ == 0.1
+    assert search.predict(X).shape == (60, 5)
+    labels = np.where(np.isnan(Y), None, np.where(Y > 0, "yes", "no"))
+    search = BiFactorClassifierCV(2, alphas=(1.0,), cv=3, random_state=0).fit(X, labels)
+    assert np.isfinite(search.best_score_)
 
 
 @pytest.mark.parametrize("search", [BiFactorRegressorCV, BiFactorClassifierCV])

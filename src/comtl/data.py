@@ -107,6 +107,7 @@ def read_training(
     *,
     classification: bool = False,
     classes: np.ndarray | None = None,
+    partial: bool = False,
 ) -> TaskData:
     """Validate what `fit` was given and group it by task.
 
@@ -126,6 +127,8 @@ def read_training(
         Whether y holds class labels.
     classes : ndarray, optional
         Sorted classes that y may hold, where they are known beforehand.
+    partial : bool, default=False
+        Whether these rows are a part of all, so that a column of y may be without any value.
 
     Returns
     -------
@@ -156,7 +159,7 @@ def read_training(
         data = _from_rows(X, target, weights, labels)
     elif labels is None:
         names = read_tasks(column_names(y if is_frame(y) else target), "the column names of y")
-        data = _from_columns(X, target, weights, missing, names)
+        data = _from_columns(X, target, weights, missing, names, partial=partial)
     else:
         raise ValueError(
             "y is two-dimensional, so each of its columns is a task, and task= or task_column "
@@ -346,10 +349,16 @@ def _from_rows(
 
 
 def _from_columns(
-    X: Matrix, y: np.ndarray, weights: np.ndarray, missing: np.ndarray, names: np.ndarray
+    X: Matrix,
+    y: np.ndarray,
+    weights: np.ndarray,
+    missing: np.ndarray,
+    names: np.ndarray,
+    *,
+    partial: bool,
 ) -> TaskData:
     unseen = names[missing.all(axis=0)]
-    if unseen.size:
+    if unseen.size and not partial:
         raise ValueError(
             f"y has columns without any observed value: {unseen.tolist()}. Drop these columns."
         )

@@ -134,4 +134,5 @@ def sigmoid(score: Array) -> Array:
     array([0. , 0.5, 1. ])
     """
     xp = namespace(score)
-    return 0.5 * (1.0 + xp.tanh(0.5 * score))
+    small = xp.exp(-xp.abs(score))
+    return xp.where(score < 0.0, small, xp.ones_like(score)) / (1.0 + small)

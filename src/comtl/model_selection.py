@@ -193,6 +193,7 @@ class CrossValidated(FactorModel):
             part(weight),
             classification=self._classification,
             classes=classes,
+            partial=True,
         )
 
     # The rest of the model is that of the chosen setting.

@@ -56,7 +56,7 @@ class RegressorOutputs(RegressorMixin, FactorModel):
             Rows, as in predict.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
             True targets.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,) or that of y, optional
             Weights.
 
         Returns
@@ -66,7 +66,7 @@ class RegressorOutputs(RegressorMixin, FactorModel):
         """
         guess = self.predict(X, task)
         truth, missing = read_numbers(y, guess.dtype)
-        return mean_over_columns(r2_score, truth, guess, missing, sample_weight)
+        return mean_over_columns(r2_score, truth, guess, missing, sample_weight, least=2)
 
 
 class ClassifierOutputs(ClassifierMixin, FactorModel):
@@ -144,8 +144,9 @@ class ClassifierOutputs(ClassifierMixin, FactorModel):
         scores, seen = self._decisions(X, codes)
         if seen is not None:
             return self._loss().shares(scores, seen)
-        chance = self._loss().chance(scores)
-        return chance if codes is None else np.stack([1.0 - chance, chance], axis=1)
+        chance = self._loss().chance
+        # Of minus the score rather than one minus the chance, which would lose small ones.
+        return chance(scores) if codes is None else np.stack([chance(-scores), chance(scores)], 1)
 
     def predict_log_proba(self, X: Any, task: Any = None) -> np.ndarray:
         """Return the logarithm of the probabilities; see :meth:`predict_proba`."""
@@ -182,7 +183,7 @@ class ClassifierOutputs(ClassifierMixin, FactorModel):
             Rows, as in predict.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
             True classes; missing cells are left out.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,) or that of y, optional
             Weights.
 
         Returns
@@ -225,9 +226,17 @@ class ClassifierOutputs(ClassifierMixin, FactorModel):
 
 
 def mean_over_columns(
-    metric: Any, truth: np.ndarray, guess: np.ndarray, missing: np.ndarray, sample_weight: Any
+    metric: Any,
+    truth: np.ndarray,
+    guess: np.ndarray,
+    missing: np.ndarray,
+    sample_weight: Any,
+    least: int = 1,
 ) -> float:
-    """Metric of one column, or its mean over the columns of a table with missing cells."""
+    """Metric of one column, or its mean over the columns of a table with missing cells.
+
+    Columns with too few cells for the metric, fewer than ``least``, are left out.
+    """
     if truth.ndim == 1:
         return float(metric(truth, guess, sample_weight=sample_weight))
     if truth.shape != guess.shape:
@@ -238,7 +247,8 @@ def mean_over_columns(
     values = []
     for column, gaps in enumerate(missing.T):
         kept = ~gaps
-        if kept.any():
-            share = None if weights is None else weights[kept]
+        if kept.sum() >= least:
+            own = weights[:, column] if weights is not None and weights.ndim == 2 else weights
+            share = None if own is None else own[kept]
             values.append(metric(truth[kept, column], guess[kept, column], sample_weight=share))
-    return float(np.mean(values))
+    return float(np.mean(values)) if values else float("nan")
