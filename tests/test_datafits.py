@@ -26,7 +26,7 @@ def small_blocks(request, monkeypatch):
     if request.param:
         monkeypatch.setattr(rows_module, "_BLOCK_CELLS", 4 * P)
         monkeypatch.setattr(rows_module, "_GROUP_CELLS", 12)
-        monkeypatch.setattr(gram_module, "_GROUP_CELLS", 12)
+        monkeypatch.setattr(gram_module, "_BLOCK_CELLS", 5 * P)
 
 
 def everything(fit, point, seed=0):

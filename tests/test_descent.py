@@ -152,11 +152,11 @@ def test_objective_never_increases(case):
 @pytest.mark.parametrize("penalties", [{"F": L1(1e-30), "G": L1(1e-30)}, {"F": 1e-30, "G": 1e-30}])
 @pytest.mark.parametrize("T", [1, 4])
 def test_labels_beyond_doubt_do_not_break_a_fit(penalties, T):
-    """Without a penalty to speak of, separable classes leave no curvature anywhere."""
+    """Without a penalty to speak of, separable classes leave next to no curvature anywhere."""
     y = np.where(np.arange(40) % 2, 1.0, -1.0)
     data = Problem(y[:, None], y, np.ones(40), 40 // T * np.arange(T + 1))
     fit, schedule = data.rows(Logistic()), Schedule(max_iter=60, tol=0.0)
     state = start_state(fit, Recipe(penalties, (1, 1)), schedule, like=y)
     *_, step = alternate(fit, state, schedule)
     assert 0.0 <= step.objective < 1e-10
-    assert not fit.expand(step.state.factors).curvature_sums.any()
+    assert fit.expand(step.state.factors).curvature_sums.max() < 1e-12

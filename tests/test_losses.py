@@ -62,6 +62,15 @@ def test_sigmoid_is_the_logistic_function(score):
     assert_allclose(sigmoid(np.array([score])), 1.0 / (1.0 + np.exp(-score)), atol=1e-15)
 
 
+@pytest.mark.parametrize("score", [-300.0, -50.0, 50.0, 300.0])
+def test_logistic_keeps_its_digits_far_out(score):
+    small, at = np.exp(-abs(score)), np.array([score])
+    assert_allclose(Logistic().curvature(np.ones(1), at), small, rtol=1e-12)
+    right = np.sign(at)
+    assert_allclose(Logistic().derivative(right, at), -right * small, rtol=1e-12)
+    assert_allclose(Logistic().value(right, at), small, rtol=1e-12)
+
+
 def test_dispersion_is_estimated_for_squared_loss_and_one_for_logistic():
     assert Squared().dispersion(6.0, 3.0) == 2.0
     assert Logistic().dispersion(6.0, 3.0) == 1.0

@@ -51,23 +51,27 @@ if "Classifier" in sys.argv[1]:
     y = y > 0
 ranks = (10,) if "Bi" in sys.argv[1] else (10, 10)
 before = psutil.Process().memory_info().rss
-model = getattr(comtl, sys.argv[1])(*ranks, max_iter=3).fit(X, y, task=task)
+model = getattr(comtl, sys.argv[1])(*ranks, max_iter=int(sys.argv[2])).fit(X, y, task=task)
 model.predict(X, task=task)
 peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print((peak - before) / 2**30, model.n_iter_, len(model.tasks_), model.score(X, y, task=task))
 """
 
 
-@pytest.mark.parametrize("name", ["BiFactorRegressor", "TriFactorClassifier"])
-def test_a_fit_stays_within_a_gigabyte(name):
+@pytest.mark.parametrize(("name", "sweeps"), [("BiFactorRegressor", 3), ("TriFactorClassifier", 1)])
+def test_a_fit_stays_within_a_gigabyte(name, sweeps):
     """100,000 rows of 2,000 features, 1 % filled: 1.6 GB if made dense."""
     result = subprocess.run(
-        [sys.executable, "-c", FIT, name], capture_output=True, text=True, check=True, timeout=300
+        [sys.executable, "-c", FIT, name, str(sweeps)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
     )
-    beyond, sweeps, tasks, score = map(float, result.stdout.split())
+    beyond, done, tasks, score = map(float, result.stdout.split())
     assert beyond < 1.0
-    assert (sweeps, tasks) == (3, 1000)
-    assert score > 0.1
+    assert (done, tasks) == (sweeps, 1000)
+    assert score > 0.5
 
 
 @pytest.fixture

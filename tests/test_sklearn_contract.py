@@ -41,7 +41,8 @@ def test_eight_estimators():
     assert set(SEARCHES) <= set(comtl.__all__)
 
 
-FAST = {"alphas": (1.0,), "cv": 2, "tol": 1.0}
+# One or two sweeps a fit: the searches run every check three times over.
+FAST = {"alphas": (1.0,), "cv": 2, "tol": 1.0, "smoothing": 1.0}
 
 
 @parametrize_with_checks([make(name) for name in PLAIN] + [make(name, **FAST) for name in SEARCHES])
@@ -209,21 +210,25 @@ def test_routed_tasks_and_weights(name, frame):
     extra = {"task": task.to_numpy(), "sample_weight": weight}
     column = {"task_column": "school"}
     with sklearn.config_context(enable_metadata_routing=True):
-        routed = cross_val_score(make(name), X, y, cv=3, params=extra, error_score="raise")
-        search = GridSearchCV(make(name), {"alpha_feature": [0.1, 1e6]}, cv=3, error_score="raise")
+        routed = cross_val_score(
+            make(name, tol=1e-2), X, y, cv=3, params=extra, error_score="raise"
+        )
+        search = GridSearchCV(
+            make(name, tol=1e-2), {"alpha_feature": [0.1, 1e6]}, cv=3, error_score="raise"
+        )
         search.fit(X, y, **extra)
         assert search.best_params_ == {"alpha_feature": 0.1}
         assert search.score(X, y, **extra) > 0.9
         table = frame[0]
         weighted = cross_val_predict(
-            make(name, **column), table, y, cv=3, params={"sample_weight": weight}
+            make(name, tol=1e-2, **column), table, y, cv=3, params={"sample_weight": weight}
         )
         in_column = cross_val_score(
-            make(name, **column), table, y, cv=3, params={"sample_weight": weight}
+            make(name, tol=1e-2, **column), table, y, cv=3, params={"sample_weight": weight}
         )
     np.testing.assert_allclose(routed, in_column, rtol=1e-9)
     assert len(weighted) == len(y)
-    unweighted = cross_val_score(make(name, **column), frame[0], y, cv=3)
+    unweighted = cross_val_score(make(name, tol=1e-2, **column), frame[0], y, cv=3)
     assert np.abs(unweighted - in_column).max() > 1e-6
 
 

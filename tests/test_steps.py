@@ -53,11 +53,8 @@ def cell_derivatives(data, state, loss):
     point = state.factors
     X = data.design.dense_rows(0, len(data.y))
     score = np.sum(X * point.coef.T[data.codes], axis=1) + point.intercepts[data.codes]
-    return (
-        X,
-        data.weights * loss.derivative(data.y, score),
-        data.weights * loss.curvature(data.y, score),
-    )
+    parts = loss.derivative(data.y, score), loss.curvature(data.y, score)
+    return X, *(data.weights * part for part in parts)
 
 
 def tail(data, state):
@@ -283,3 +280,20 @@ def test_intercept_step_goes_to_the_minimum(pooling):
     now = np.r_[point.deviations if state.pooled else [], [point.offset] * state.intercept]
     assert_allclose(columns.T @ slope + penalty @ now, 0.0, atol=1e-9)
     assert (point is state.factors) == (pooling is None)
+
+
+@pytest.mark.parametrize("size", [-1e4, -800.0, -400.0, -100.0, 100.0, 400.0, 1e4])
+def test_tasks_beyond_doubt_have_no_say_in_the_pooling_of_intercepts(size):
+    data = problem(8, P, 5, 6, labels=True)
+    fit, plain = data.rows(Logistic()), make_state(data, pooling=np.inf)
+    plain = plain.at(plain.factors.with_(F=0.1 * plain.factors.F))
+
+    def pooling(deviations):
+        state = plain.at(plain.factors.with_(deviations=deviations))
+        return steps.intercept_pooling(fit.expand(state.factors), fit, state)
+
+    usual = pooling(np.zeros(5))
+    assert 0.0 < usual < np.inf
+    # One task far out changes the estimate by its absence only; all of them leave none.
+    assert 0.1 * usual < pooling(np.array([size, 0.0, 0.0, 0.0, 0.0]))
+    assert pooling(np.full(5, size)) == np.inf

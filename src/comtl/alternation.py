@@ -108,14 +108,16 @@ def start_state(
     held = dict(recipe.held or {})
     penalties = {name: choose_penalty(entry) for name, entry in recipe.penalties.items()}
     start = schedule.smoothing if factors is not None else schedule.start_smoothing
-    point, pooling = factors, float("inf")
+    point = factors
     if point is None:
         point = empty_factors(datafit, *recipe.ranks, "S" in recipe.penalties, like)
-        bare = State(point, penalties, frozenset(penalties), recipe.shared, recipe.intercept)
-        bare = _pooled_parts(datafit, bare)
-        expansion, pooling = datafit.expand(bare.factors), bare.pooling
+    bare = State(point, penalties, frozenset(penalties), recipe.shared, recipe.intercept)
+    bare = _pooled_parts(datafit, bare) if factors is None else _reused(datafit, bare)
+    point, pooling = bare.factors, bare.pooling
+    if factors is None:
+        expansion = datafit.expand(point)
         rng = np.random.default_rng(seed)
-        point = start_factors(datafit, expansion, bare.factors, penalties, init, rng).with_(**held)
+        point = start_factors(datafit, expansion, point, penalties, init, rng).with_(**held)
 
     def state_at(point: Factors, smoothing: float) -> State:
         started = {k: p.started(getattr(point, k), smoothing) for k, p in penalties.items()}
@@ -124,6 +126,23 @@ def start_state(
 
     # Balanced at little smoothing first, so that ε is set from scales that will last.
     return state_at(gauge_step(state_at(point, 1e-6)).factors, start)
+
+
+def _reused(datafit: Datafit, state: State) -> State:
+    """Factors of an earlier fit, without what this recipe does not fit."""
+    point = state.factors
+    xp = namespace(point.F)
+    if state.shared is None:
+        point = point.with_(shared=xp.zeros_like(point.shared))
+    if not state.intercept:
+        point = point.with_(offset=0.0)
+    state = state.at(point)
+    state = _pool(datafit, datafit.expand(point), state)
+    if state.pooled:
+        return state
+    mean = float(xp.mean(point.deviations)) if state.intercept else 0.0
+    none = xp.zeros_like(point.deviations)
+    return state.at(point.with_(offset=point.offset + mean, deviations=none))
 
 
 def _pooled_parts(datafit: Datafit, state: State) -> State:
@@ -146,7 +165,6 @@ def _pooled_parts(datafit: Datafit, state: State) -> State:
 def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[Step]:
     """Yield the fit after each sweep, until it converges or ``max_iter`` sweeps are done."""
     expansion = datafit.expand(state.factors)
-    state = _pool(datafit, expansion, state)
     objective = expansion.value + state.regularizer
     yield Step(0, objective, state, {"rows": datafit.name})
     for sweep in range(1, schedule.max_iter + 1):

@@ -138,8 +138,9 @@ class FactorModel(FittedTasks):
             Targets; two dimensions: one task a column on shared rows, NaN for missing.
         task : array-like of shape (n_samples,), optional
             Task of each row, where it is no column of X.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights; a weight of 2 counts as the row given twice.
+        sample_weight : array-like of shape (n_samples,) or that of y, optional
+            Weights; a weight of 2 counts as the row given twice, so weights that sum to one
+            stand for a single row.
 
         Returns
         -------

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.cluster import KMeans
 
+from .factors import thin_svd
+
 
 def embeddings(directions: np.ndarray, task_factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows of ``Uσ`` (features) and ``Vσ`` (tasks) of ``W = D Gᵀ``: distances are those of W.
@@ -17,11 +19,8 @@ def embeddings(directions: np.ndarray, task_factor: np.ndarray) -> tuple[np.ndar
     >>> features.shape, tasks.shape
     ((2, 1), (3, 1))
     """
-    left, upper = np.linalg.qr(directions)
-    right, lower = np.linalg.qr(task_factor)
-    U, sigma, Vt = np.linalg.svd(upper @ lower.T)
-    size = len(sigma)
-    return left @ U[:, :size] * sigma, right @ Vt.T[:, :size] * sigma
+    U, sigma, V = thin_svd(directions, task_factor)
+    return U * sigma, V * sigma
 
 
 def cluster_rows(points: np.ndarray, count: int, seed: int) -> np.ndarray:

@@ -55,9 +55,9 @@ class Design:
             )
         unit = np.where(largest > 0, largest, 1.0)
         mean, second = _moments(X, unit, weights, center)
-        # The mean of n equal numbers is off by a few roundings, also for n = 1.
-        tiny = np.finfo(X.dtype).eps * (X.shape[0] + 10)
-        constant = second <= tiny * second + (tiny * np.abs(mean)) ** 2 if center else second == 0
+        # The mean of n equal numbers is off by some roundings of double precision.
+        tiny = np.finfo(np.float64).eps * (X.shape[0] + 10)
+        constant = second <= (tiny * np.abs(mean)) ** 2
         inverse = np.ones_like(unit)
         if scale:
             with np.errstate(over="ignore", divide="ignore"):
@@ -190,23 +190,31 @@ def _weighted_mean(X: Any, weights: np.ndarray, total: float) -> np.ndarray:
 def _moments(
     X: Any, unit: np.ndarray, weights: np.ndarray, center: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and central second moment of the columns of ``X / unit``, in two passes."""
+    """Weighted mean and central second moment of the columns of ``X / unit``, in two passes.
+
+    Summed up in double precision whatever the type of X, in blocks of rows.
+    """
+    weights = weights.astype(np.float64)
     total = float(weights.sum())
-    mean = _weighted_mean(X, weights, total * 1.0) / unit if center else np.zeros_like(unit)
+    size = X.shape[1]
+    mean, second = np.zeros(size), np.zeros(size)
     if sparse.issparse(X):
         csr = sparse.csr_array(X)
         row_weights = np.repeat(weights, np.diff(csr.indptr))
-        gap = csr.data / unit[csr.indices] - mean[csr.indices]
-        size = X.shape[1]
+        small = csr.data / unit[csr.indices].astype(np.float64)
+        if center:
+            mean = np.bincount(csr.indices, row_weights * small, minlength=size) / total
+        gap = small - mean[csr.indices]
         inside = np.bincount(csr.indices, row_weights * gap**2, minlength=size)
         filled = np.bincount(csr.indices, row_weights, minlength=size)
         # Exactly zero where every row is stored: a difference of sums would leave its rounding.
         stored = np.bincount(csr.indices, row_weights > 0, minlength=size)
         blank = np.where(stored < np.count_nonzero(weights), np.maximum(total - filled, 0.0), 0.0)
-        second = (inside + blank * mean**2) / total
-        return mean, second.astype(X.dtype)
-    second = np.zeros_like(unit)
-    for start, stop in Design.plain(X).blocks():
-        gap = X[start:stop] / unit - mean
-        second += weights[start:stop] @ gap**2
-    return mean, second / total
+        return mean, (inside + blank * mean**2) / total
+    blocks = Design.plain(X).blocks()
+    for start, stop in blocks if center else ():
+        mean += weights[start:stop] @ (X[start:stop] / unit).astype(np.float64) / total
+    for start, stop in blocks:
+        gap = (X[start:stop] / unit).astype(np.float64) - mean
+        second += weights[start:stop] @ gap**2 / total
+    return mean, second

@@ -35,7 +35,8 @@ _BLOCKS = {
         """,
     "alpha_task": """
         alpha_task : float, default=1.0
-            λ2, the penalty of the task factor. Only the product λ1 λ2 matters for the fit.
+            λ2, the penalty of the task factor. With learned relations or ridge on every factor only
+            the product of the λ matters for the fit.
         """,
     "core": """
         core_penalty : {"ridge", "l1", "nonnegative", None}, default="ridge"

@@ -84,20 +84,19 @@ class Factors:
         )
 
 
-def thin_svd(factors: Factors) -> tuple[Array, Array, Array]:
-    """Singular vectors and values of ``F S Gᵀ`` without forming it: ``U, σ, V``.
+def thin_svd(left: Array, right: Array) -> tuple[Array, Array, Array]:
+    """Singular vectors and values of ``left @ right.T`` without forming it: ``U, σ, V``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.factors import Factors, thin_svd
-    >>> factors = Factors(np.ones((4, 1)), None, np.ones((9, 1)), np.zeros(4), 0.0, np.zeros(9))
-    >>> thin_svd(factors)[1]
+    >>> from comtl.factors import thin_svd
+    >>> thin_svd(np.ones((4, 1)), np.ones((9, 1)))[1]
     array([6.])
     """
-    xp = namespace(factors.F)
-    left, upper = xp.linalg.qr(factors.F)
-    right, lower = xp.linalg.qr(factors.G)
-    core = upper @ lower.T if factors.S is None else upper @ factors.S @ lower.T
+    xp = namespace(left)
+    left, upper = xp.linalg.qr(left)
+    right, lower = xp.linalg.qr(right)
+    core = upper @ lower.T
     U, sigma, Vt = xp.linalg.svd(core, full_matrices=False)
     return left @ U, sigma, right @ Vt.T

@@ -67,8 +67,10 @@ def rectangular(values: Array, rows: int, columns: int) -> Array:
 
 def split_factors(factors: Factors, exponents: dict[str, float]) -> Factors:
     """Return factors with the same ``W``, its singular values split by the exponents."""
-    U, sigma, V = thin_svd(factors)
     K1, K2 = factors.F.shape[1], factors.G.shape[1]
+    rank = min(K1, K2)
+    U, sigma, V = thin_svd(factors.directions, factors.G)
+    U, sigma, V = U[:, :rank], sigma[:rank], V[:, :rank]
     F = (U * sigma[None, :] ** exponents["F"]) @ rectangular(sigma**0, sigma.shape[0], K1)
     G = (V * sigma[None, :] ** exponents["G"]) @ rectangular(sigma**0, sigma.shape[0], K2)
     core = None
@@ -88,11 +90,16 @@ def balanced(state: State) -> State:
     """Scale the factors by numbers of product one so that no penalty can be traded down."""
     logs, inverse = {}, {}
     for name, penalty in state.penalties.items():
+        if penalty.degree is None:
+            continue
+        # A factor without penalty would take all the scale; there is no balance.
         pull = penalty.pull(getattr(state.factors, name))
-        if penalty.degree is None or not pull > 0.0:
+        if not pull > 0.0:
             return state
         logs[name] = math.log(pull)
         inverse[name] = 1.0 / penalty.degree
+    if len(logs) < 2:
+        return state
     level = sum(inverse[n] * logs[n] for n in logs) / sum(inverse.values())
     for name in logs:
         scale = math.exp(inverse[name] * (level - logs[name]))

@@ -107,8 +107,7 @@ class Logistic(Loss):
         return -y * sigmoid(-y * score)
 
     def curvature(self, y: Array, score: Array) -> Array:
-        chance = sigmoid(score)
-        return chance * (1.0 - chance)
+        return sigmoid(score) * sigmoid(-score)
 
     def dispersion(self, deviance: float, freedom: float) -> float:
         return 1.0

@@ -113,8 +113,7 @@ class Free(Penalty):
 
     strength: float = 0.0
 
-    # Its scale is free, so there is nothing to balance it against.
-    degree: ClassVar[float | None] = None
+    degree: ClassVar[float | None] = 0.0
 
     def value(self, factor: Array) -> float:
         return 0.0

@@ -232,17 +232,23 @@ def intercept_pooling(expansion: Expansion, datafit: Datafit, state: State) -> f
     empty = point.mixing[:, :0]
     _, slopes = expansion.gradient(empty)
     sums = expansion.curvature_sums
-    # A task whose labels are all beyond doubt has no curvature left, and no say.
-    safe = xp.where(sums > 0.0, sums, xp.ones_like(sums))
+    # A task whose labels are all beyond doubt has next to no curvature left, and no say.
+    clear = sums > 1e-6 * datafit.n_weighted / datafit.n_tasks
+    sums = xp.where(clear, sums, xp.zeros_like(sums))
+    safe = xp.where(clear, sums, xp.ones_like(sums))
     means = point.deviations - slopes / safe
     total = float(xp.sum(sums))
     freedom = datafit.n_weighted - datafit.n_tasks
     if freedom <= 0.0 or not total > 0.0:
         return float("inf")
+    # The factors have taken their share of the noise: at most so many numbers, at most half.
+    P, rank = datafit.n_features, min(point.F.shape[1], point.G.shape[1])
+    taken = rank * (P + datafit.n_tasks - rank) + (P if state.shared is not None else 0)
+    freedom = max(freedom - taken, 0.5 * freedom)
     center = float(xp.sum(sums * means)) / total
     between = float(xp.sum(sums * (means - center) ** 2))
     # For squared loss 2·value is Σ h e²; what the task means explain of it is taken off.
-    within = 2.0 * expansion.value - float(xp.sum(slopes**2 / safe))
+    within = 2.0 * expansion.value - float(xp.sum(xp.where(clear, slopes**2 / safe, 0.0 * safe)))
     noise = datafit.loss.dispersion(max(within, 0.0), freedom)
     spread = total - float(xp.sum(sums**2)) / total
     variance = (between - (datafit.n_tasks - 1) * noise) / spread if spread > 0.0 else 0.0

@@ -7,14 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Array, dot, namespace, segment_gram, segment_sum, task_groups
+from ..arrays import Array, dot, namespace, segment_gram, segment_sum
 from ..design import Covariance, Design
 from ..factors import Factors
 from ..losses import Squared
 from .base import Datafit, Expansion, TaskQuadratic
 from .rows import with_ones
 
-_GROUP_CELLS = 2**14
+_BLOCK_CELLS = 2**20
 
 
 class GramDatafit(Datafit):
@@ -45,16 +45,19 @@ class GramDatafit(Datafit):
     def of_cells(cls, design: Design, y: Array, weights: Array, offsets: np.ndarray) -> GramDatafit:
         """Sum up rows that are sorted by task, one cell a row."""
         xp = namespace(y)
-        grams, moments = [], []
-        for first, last in task_groups(offsets, _GROUP_CELLS):
-            start, stop = int(offsets[first]), int(offsets[last])
-            block = with_ones(design.dense_rows(start, stop))
-            local = offsets[first : last + 1] - start
-            share = weights[start:stop]
-            grams.append(segment_gram(block, share, local))
-            moments.append(segment_sum(block * (share * y[start:stop])[:, None], local))
-        energy = float(xp.sum(weights * y**2))
-        return cls(xp.concat(grams, axis=0), xp.concat(moments, axis=0), energy)
+        tasks, columns = len(offsets) - 1, design.shape[1] + 1
+        gram = xp.zeros((tasks, columns, columns), dtype=design.dtype)
+        moment = xp.zeros((tasks, columns), dtype=design.dtype)
+        for start, stop in design.blocks(_BLOCK_CELLS, dense=True):
+            # A task may straddle blocks, so each adds to what is there.
+            first = int(np.searchsorted(offsets, start, side="right")) - 1
+            last = int(np.searchsorted(offsets, stop, side="left"))
+            local = np.clip(offsets[first : last + 1], start, stop) - start
+            block, share = with_ones(design.dense_rows(start, stop)), weights[start:stop]
+            gram[first:last, :, :] += segment_gram(block, share, local)
+            weighted = block * (share * y[start:stop])[:, None]
+            moment[first:last, :] += segment_sum(weighted, local)
+        return cls(gram, moment, float(xp.sum(weights * y**2)))
 
     @classmethod
     def of_table(cls, design: Design, Y: Array, weights: Array) -> GramDatafit:
