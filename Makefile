@@ -39,9 +39,10 @@ format: $(VENV)/.stamp-dev ## rewrite the source in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.stamp-test ## run every benchmarks/bench_*.py, one after another
+bench: $(VENV)/.stamp-test ## run every benchmarks/bench_*.py and write its result beside it
 	@set -e; for script in $(sort $(wildcard benchmarks/bench_*.py)); do \
-		echo "== $$script"; $(BIN)/python "$$script"; \
+		echo "== $$script"; $(BIN)/python "$$script" > "$${script%.py}.tmp"; \
+		mv "$${script%.py}.tmp" "$${script%.py}.md"; cat "$${script%.py}.md"; \
 	done
 
 clean: ## remove caches and build products (.venv stays)

@@ -25,6 +25,7 @@ NAMES = np.array(["ada", "bob", "cy", "dan", "eve", "flo"])
 FEATURES = ["age", "height", "size", "weight"]
 
 each_model = pytest.mark.parametrize("kind", MODELS)
+two_models = pytest.mark.parametrize("kind", ["bi", "tri labels"])
 
 
 def fresh(kind, **params):
@@ -105,7 +106,7 @@ def test_every_form_of_a_text_label_is_the_same_model(kind):
         assert list(getattr(model, "feature_names_in_", [])) == names
 
 
-@each_model
+@two_models
 def test_every_form_of_a_number_is_the_same_model(kind):
     X, y, code = problem(kind)
     codes = 10 * code - 5
@@ -219,7 +220,7 @@ def test_a_task_of_no_weight_is_unknown():
         model.predict(X, task=code)
 
 
-@each_model
+@two_models
 @pytest.mark.parametrize("form", ["csr_array", "csc_matrix", "coo_array", "lil_matrix"])
 def test_sparse_is_dense(kind, form):
     X, y, code = problem(kind, extra=36 if form == "csr_array" else 0)
@@ -242,7 +243,7 @@ def test_sparse_is_dense_in_the_search():
         np.testing.assert_allclose(search.cv_results_["mean_test_score"], scores, rtol=1e-6)
 
 
-@each_model
+@two_models
 def test_the_callers_arrays_stay(kind, tmp_path):
     X, y, code = problem(kind)
     held = np.memmap(tmp_path / "X", dtype=float, mode="w+", shape=X.shape)

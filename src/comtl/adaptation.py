@@ -8,7 +8,7 @@ alone. A row ``g`` added to ``G`` raises the smoothed penalty :math:`λ_2 φ(G)^
 With a residual, :math:`w_t = w_0 + F S g_t + r_t`. For given sizes of the three parts (factors,
 residual, intercept) this is ridge regression with one kernel for each task, whose leave-one-out
 scores have a closed form. The sizes with the lowest leave-one-out loss over all new rows win;
-sizes zero for the factors are the models of the new rows alone.
+without factors and shared part they are models of the new rows alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scipy import sparse
 from .alternation import descend
 from .arrays import similar_sizes
 from .data import TaskData
-from .datafits.rows import RowsDatafit
+from .datafits.rows import RowsDatafit, with_ones
 from .factors import Factors
 from .losses import Loss
 from .penalties import Ridge
@@ -32,7 +32,7 @@ from .state import State
 from .steps import Inner, task_step
 
 FACTOR_SIZES = (0.0, 1.0, 10.0, 100.0)
-RESIDUAL_SIZES = (0.0, *np.logspace(-4, 1, 6).tolist())
+RESIDUAL_SIZES = (0.0, *np.logspace(-4, 2, 7).tolist())
 WIDE_INTERCEPT = 1e3
 SELECTION_ROWS = 300
 """Candidates of the sizes, relative to the fit's own; rows a task that the choice looks at."""
@@ -49,16 +49,16 @@ def adapt_columns(
     design = units.design(cells.X)
     y = units.target(cells.y).astype(cells.X.dtype)
     fit = RowsDatafit(design, y, cells.weights, cells.offsets, loss, cells.rows)
-    if not residual:
-        G, intercepts = _within_span(fit, state, whitener)
-        beyond = None
-        meeting = G @ (units.shift @ point.directions) + units.shift @ point.shared
-    else:
-        G, intercepts, beyond = _beyond_span(fit, state, whitener)
-        meeting = G @ (units.shift @ point.directions) + units.shift @ point.shared
-        meeting = meeting + beyond @ units.shift
-        beyond = sparse.csr_array(beyond * (units.target_scale * units.inverse_scale))
+    meeting = units.shift @ point.shared
+    beyond = None
+    if residual:
+        G, intercepts, own = _beyond_span(fit, state, whitener)
+        meeting = meeting + own @ units.shift
+        beyond = sparse.csr_array(own * (units.target_scale * units.inverse_scale))
         beyond.eliminate_zeros()
+    else:
+        G, intercepts = _within_span(fit, state, whitener)
+    meeting = meeting + G @ (units.shift @ point.directions)
     return G, units.intercepts(intercepts, meeting), beyond
 
 
@@ -91,11 +91,16 @@ def _within_span(
 
 @dataclass(frozen=True)
 class Sizes:
-    """Prior variances of the parts of a new task's weights."""
+    """Prior variances of the parts of a new task's weights, and whether it keeps the old base.
+
+    The base is the shared part, or the point within the span where the penalty of the task factor
+    is not smooth. Neither base nor factor: a model of the new rows alone.
+    """
 
     factor: float
     residual: float
     intercept: float
+    base: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,49 +114,53 @@ class Batch:
     own: np.ndarray
 
 
-def _candidates(state: State) -> list[Sizes]:
-    """Sizes to choose from; those without factors are models of the new rows alone."""
+def _candidates(state: State, smooth: bool) -> list[Sizes]:
+    """Sizes to choose from, models of the new rows alone among them."""
     model = 0.5 / state.pooling if state.pooled else 0.0
-    intercepts = {model, WIDE_INTERCEPT} if state.intercept else {0.0}
-    grid = product(FACTOR_SIZES, RESIDUAL_SIZES, sorted(intercepts))
-    return [Sizes(*sizes) for sizes in grid if sizes[0] or sizes[1]]
+    intercepts = sorted({model, WIDE_INTERCEPT} if state.intercept else {0.0})
+    factors = FACTOR_SIZES if smooth else (0.0,)
+    grid = [Sizes(*sizes) for sizes in product(factors, RESIDUAL_SIZES, intercepts)]
+    alone = [replace(s, base=False) for s in grid if s.residual and not s.factor]
+    return [s for s in grid if s.factor or s.residual or not smooth] + alone
 
 
 def _beyond_span(
     fit: RowsDatafit, state: State, whitener: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Choose the sizes by leave-one-out, then fit every new task with them."""
-    point = state.factors
+    point, smooth = state.factors, whitener is not None
+    G = np.zeros((fit.n_tasks, point.G.shape[1]), dtype=point.G.dtype)
+    intercepts = np.full(fit.n_tasks, point.offset, dtype=G.dtype)
     if whitener is None:
-        whitener = np.eye(point.G.shape[1], dtype=point.G.dtype)
-    candidates = _candidates(state)
-    common = point.offset + fit.design @ point.shared[:, None]
-    common = fit._cells(common)[:, 0]
+        G, intercepts = _within_span(fit, state, None)
+        whitener = np.eye(G.shape[1], dtype=G.dtype)
+    lift = point.directions @ whitener
+    columns = np.concatenate([point.directions, point.shared[:, None]], axis=1)
+    bare = np.full(len(fit.y), point.offset, dtype=G.dtype)
+    bases = {True: fit.scores(columns, with_ones(G), intercepts), False: bare}
+    candidates = _candidates(state, smooth)
     losses = np.zeros(len(candidates))
-    for batch in _batches(fit, point, whitener, SELECTION_ROWS):
+    for batch in _batches(fit, lift, SELECTION_ROWS):
         for number, sizes in enumerate(candidates):
-            losses[number] += _leave_one_out(fit, batch, sizes, common)
+            losses[number] += _leave_one_out(fit, batch, sizes, bases[sizes.base])
     best = candidates[int(losses.argmin())]
-    tasks, features = fit.n_tasks, fit.n_features
-    G = np.zeros((tasks, point.G.shape[1]), dtype=point.G.dtype)
-    beyond = np.zeros((tasks, features), dtype=point.G.dtype)
-    intercepts = np.zeros(tasks, dtype=point.G.dtype)
-    for batch in _batches(fit, point, whitener, None):
-        dual, _ = _kernel_fit(fit, batch, best, common)
+    beyond = np.zeros((fit.n_tasks, fit.n_features), dtype=G.dtype)
+    if not best.base:
+        G, intercepts = np.zeros_like(G), np.full_like(intercepts, point.offset)
+        beyond -= point.shared
+    for batch in _batches(fit, lift, None):
+        dual, _ = _kernel_fit(fit, batch, best, bases[best.base])
         lifted = dual[:, :, None]
-        G[batch.tasks] = best.factor * 0.5 * (batch.latent * lifted).sum(axis=1) @ whitener.T
-        beyond[batch.tasks] = best.residual * 0.5 * (batch.own * lifted).sum(axis=1)
-        intercepts[batch.tasks] = point.offset + best.intercept * dual.sum(axis=1)
+        G[batch.tasks] += best.factor * 0.5 * (batch.latent * lifted).sum(axis=1) @ whitener.T
+        beyond[batch.tasks] += best.residual * 0.5 * (batch.own * lifted).sum(axis=1)
+        intercepts[batch.tasks] += best.intercept * dual.sum(axis=1)
     return G, intercepts, beyond
 
 
-def _batches(
-    fit: RowsDatafit, point: Factors, whitener: np.ndarray, limit: int | None
-) -> Iterator[Batch]:
+def _batches(fit: RowsDatafit, lift: np.ndarray, limit: int | None) -> Iterator[Batch]:
     """Yield the new tasks in padded batches, at most ``limit`` rows (evenly spread) of each."""
     sizes = np.diff(fit.offsets)
     kept = sizes if limit is None else np.minimum(sizes, limit)
-    lift = point.directions @ whitener
     for group in similar_sizes(kept):
         longest = int(kept[group].max())
         step = max(1, _BATCH_CELLS // (longest * fit.n_features))

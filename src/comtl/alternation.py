@@ -35,7 +35,7 @@ from .steps import (
 
 @dataclass(frozen=True)
 class Schedule:
-    """How the alternation runs: measured choices, see ``benchmarks/engine_choices.md``.
+    """How the alternation runs: measured choices, see ``benchmarks/bench_engine.md``.
 
     Parameters
     ----------

@@ -125,6 +125,8 @@ class FactorModel(FittedTasks):
             standardize=self.standardize,
             scale_target=not self._classification,
             width=ranks[0],
+            # A core without penalty grows where rows hardly see it, and Grams lose its digits.
+            grams=self._penalties().get("S") != Free(),
         )
 
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:

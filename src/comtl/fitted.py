@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .adaptation import adapt_columns
 from .clusters import cluster_rows, embeddings
 from .data import TaskData, encode_tasks, read_rows, read_training
+from .frames import is_frame
 from .losses import Loss
 from .predictor import LinearTasks
 from .problem import Columns, Units
@@ -42,8 +44,8 @@ class FittedTasks(BaseEstimator, ABC):
         """Loss of a cell."""
 
     @abstractmethod
-    def _held_out_loss(self, data: TaskData) -> float:
-        """Weighted mean loss of cells that fit did not see."""
+    def _held_out_loss(self, data: TaskData, unit: float) -> float:
+        """Weighted mean loss of cells that fit did not see, targets measured in ``unit``."""
 
     @abstractmethod
     def _clusters(self) -> tuple[int, int]:
@@ -200,6 +202,9 @@ class FittedTasks(BaseEstimator, ABC):
             classification=self._classification,
             classes=self._known_classes,
         )
+        if self._multi_output and not is_frame(y) and self.tasks_.dtype.kind == "i":
+            # The columns of an array have no names: they go on counting.
+            data = replace(data, tasks=data.tasks + self.tasks_.max() + 1)
         self._refuse_known(data)
         columns = Columns.of(data)
         cells = self._binary(data, columns)

@@ -117,7 +117,7 @@ class Logistic(Loss):
 
     def shares(self, scores: Array, seen: Array) -> Array:
         xp = namespace(scores)
-        least = float(xp.finfo(scores.dtype).tiny)
+        least = float(xp.finfo(scores.dtype).smallest_normal)
         chance = xp.where(seen, xp.clip(sigmoid(scores), min=least), xp.zeros_like(scores))
         return chance / xp.sum(chance, axis=1, keepdims=True)
 

@@ -12,6 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils.validation import _num_samples
 
 from .base import FactorModel, fit_steps
 from .data import TaskData, read_rows, read_training
@@ -68,7 +69,7 @@ class TaskStratifiedKFold:
         ``y`` holds class labels to stratify by as well, or is None.
         """
         require_integer("n_splits", self.n_splits, low=2)
-        rows = len(groups) if groups is not None else X.shape[0]
+        rows = _num_samples(X if groups is None else groups)
         if self.n_splits > rows:
             raise ValueError(f"cv={self.n_splits} folds need as many rows, got n_samples={rows}.")
         strata = np.zeros(rows, dtype=np.intp)
@@ -147,16 +148,18 @@ class CrossValidated(FactorModel):
         for model in models:
             model._check_parameters()
         data = read_training(self, X, y, task, sample_weight, classification=self._classification)
+        # Losses are compared in units of the target, whose squares may be out of range.
+        unit = 1.0 if self._classification else float(np.abs(data.y).max()) or 1.0
         jobs = (
             delayed(_fold_losses)(
                 models,
+                unit,
                 *(self._part(part, X, y, task, sample_weight, data.classes) for part in split),
             )
             for split in self._splits(X, y, task)
         )
         losses, weights = map(np.array, zip(*Parallel(n_jobs=self.n_jobs)(jobs), strict=True))
         mean = np.average(losses, axis=0, weights=weights)
-        unit = np.abs(losses).max() or 1.0  # large losses must not be squared
         best = int(mean.argmin())
         refitted = models[best]
         columns = Columns.of(data)
@@ -165,12 +168,14 @@ class CrossValidated(FactorModel):
             if name not in refitted.get_params():
                 setattr(self, name, value)
         self.best_params_ = grid[best]
-        self.best_score_ = -float(mean[best])
+        with np.errstate(over="ignore"):
+            score, spread = -mean * unit * unit, losses.std(axis=0) * unit * unit
+        self.best_score_ = float(score[best])
         self.alpha_task_ = grid[best]["alpha_task"]
         self.cv_results_ = {
             "params": grid,
-            "mean_test_score": -mean,
-            "std_test_score": (losses / unit).std(axis=0) * unit,
+            "mean_test_score": score,
+            "std_test_score": spread,
         }
         return self
 
@@ -445,7 +450,7 @@ class TriFactorClassifierCV(ClassifierOutputs, TriFactorCV):
 
 
 def _fold_losses(
-    models: list[FactorModel], train: TaskData, test: TaskData
+    models: list[FactorModel], unit: float, train: TaskData, test: TaskData
 ) -> tuple[list[float], float]:
     """Held-out loss of every setting on one fold, and the fold's weight; rows are shared."""
     columns = Columns.of(train)
@@ -458,5 +463,5 @@ def _fold_losses(
         seed = int(check_random_state(model.random_state).randint(2**31 - 1))
         *_, step = fit_steps(problem, recipe, model._schedule(), model.init, seed)
         model._keep(step, [], problem, train, columns, seed)
-        losses.append(model._held_out_loss(test))
+        losses.append(model._held_out_loss(test, unit))
     return losses, float(test.weights.sum())

@@ -24,9 +24,9 @@ class RegressorOutputs(RegressorMixin, FactorModel):
     def _binary(self, data: TaskData, columns: Columns) -> TaskData:
         return data
 
-    def _held_out_loss(self, data: TaskData) -> float:
+    def _held_out_loss(self, data: TaskData, unit: float) -> float:
         codes = encode_tasks(data.tasks, self.tasks_)[data.codes]
-        gap = data.y - self._cell_scores(data, codes)
+        gap = (data.y - self._cell_scores(data, codes)) / unit
         return float(np.average(gap**2, weights=data.weights))
 
     def predict(self, X: Any, task: Any = None) -> np.ndarray:
@@ -120,8 +120,10 @@ class ClassifierOutputs(ClassifierMixin, FactorModel):
         means = np.where((index >= 0).any(axis=0), means, -1)
         places = np.concatenate([index, means[None, :]])[codes]
         seen = places >= 0
+        linear = self._extended
+        latent = linear.latent(X)
         scores = np.stack(
-            [self._extended.scores(X, np.maximum(column, 0)) for column in places.T], axis=1
+            [linear.scores(X, np.maximum(column, 0), latent) for column in places.T], axis=1
         )
         lowest = np.where(seen, scores, np.inf).min(axis=1, keepdims=True)
         return np.where(seen, scores, lowest - np.maximum(1.0, np.abs(lowest))), seen
@@ -199,7 +201,7 @@ class ClassifierOutputs(ClassifierMixin, FactorModel):
     def _known_classes(self) -> np.ndarray | None:
         return self.classes_
 
-    def _held_out_loss(self, data: TaskData) -> float:
+    def _held_out_loss(self, data: TaskData, unit: float) -> float:
         codes = encode_tasks(data.tasks, self.tasks_)[data.codes]
         if self._columns.index is None:
             sign = np.where(data.y == 1, 1.0, -1.0)
@@ -243,7 +245,9 @@ def mean_over_columns(
         raise ValueError(
             f"y has shape {truth.shape}, but the model predicts {guess.shape}: one column a task."
         )
-    weights = None if sample_weight is None else np.asarray(sample_weight)
+    weights = None
+    if sample_weight is not None and not np.isscalar(sample_weight):
+        weights = np.asarray(sample_weight)
     values = []
     for column, gaps in enumerate(missing.T):
         kept = ~gaps

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+_BLOCK_CELLS = 2**20
+
 
 @dataclass(frozen=True, eq=False)
 class LinearTasks:
@@ -52,10 +54,13 @@ class LinearTasks:
         coef = self.task_factor @ self.directions.T + self.shared
         return coef if self.residual is None else coef + self.residual.toarray()
 
-    def scores(self, X: Any, codes: np.ndarray) -> np.ndarray:
-        """Score of each row for its own task."""
-        basis = np.concatenate([self.directions, self.shared[:, None]], axis=1)
-        latent = X @ basis
+    def latent(self, X: Any) -> np.ndarray:
+        """Rows in the coordinates of the factors, the shared score last."""
+        return X @ np.concatenate([self.directions, self.shared[:, None]], axis=1)
+
+    def scores(self, X: Any, codes: np.ndarray, latent: np.ndarray | None = None) -> np.ndarray:
+        """Score of each row for its own task; ``latent`` saves the product with the rows."""
+        latent = self.latent(X) if latent is None else latent
         own = np.einsum("ik,ik->i", latent[:, :-1], self.task_factor[codes])
         return own + latent[:, -1] + self.intercepts[codes] + self._beyond(X, codes)
 
@@ -70,10 +75,11 @@ class LinearTasks:
             return 0.0
         beyond = np.zeros(len(codes), dtype=self.shared.dtype)
         touched = np.flatnonzero(np.diff(self.residual.indptr)[codes])
-        if touched.size:
-            weights = self.residual[codes[touched]]
-            rows = sparse.csr_array(X[touched])
-            beyond[touched] = rows.multiply(weights).sum(axis=1)
+        step = max(1, _BLOCK_CELLS // X.shape[1])
+        for start in range(0, len(touched), step):
+            rows = touched[start : start + step]
+            weights = self.residual[codes[rows]]
+            beyond[rows] = sparse.csr_array(weights.multiply(X[rows])).sum(axis=1)
         return beyond
 
     def with_means(self, groups: np.ndarray) -> LinearTasks:

@@ -116,11 +116,19 @@ def binary_cells(data: TaskData, columns: Columns) -> TaskData:
 
 
 def build_problem(
-    data: TaskData, loss: Loss, *, center: bool, standardize: bool, scale_target: bool, width: int
+    data: TaskData,
+    loss: Loss,
+    *,
+    center: bool,
+    standardize: bool,
+    scale_target: bool,
+    width: int,
+    grams: bool = True,
 ) -> Problem:
     """Standardise and choose where the rows live.
 
-    ``width`` is the number of columns of the factors, for the choice between rows and Grams.
+    ``width`` is the number of columns of the factors, for the choice between rows and Grams;
+    ``grams`` says whether Grams may serve at all.
     """
     weights = data.weights
     row_weights = weights
@@ -133,6 +141,8 @@ def build_problem(
         shift, scale = target_units(data.y, weights, center=center, scale=standardize)
     units = Units(design.shift, design.inverse_scale, shift, scale)
     y = units.target(data.y).astype(data.X.dtype)
+    if not grams:
+        return Problem(RowsDatafit(design, y, weights, data.offsets, loss, data.rows), units)
     return Problem(choose_datafit(data, design, y, loss, width), units)
 
 

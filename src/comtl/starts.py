@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from .arrays import Array, dot, namespace
+from .clusters import cluster_rows
 from .datafits.base import Datafit, Expansion
 from .factors import Factors
 from .gauge import rectangular, split_exponents
@@ -125,11 +125,8 @@ def _feasible(factor: Array, penalty: Penalty, rng: np.random.Generator) -> Arra
     """Soft cluster memberships of the rows where signs are not free, else the factor itself."""
     if penalty.signed:
         return factor
-    columns = factor.shape[1]
     points = np.asarray(factor)
-    count = min(columns, len(np.unique(points.round(12), axis=0)))
-    seed = int(rng.integers(2**31 - 1))
-    labels = KMeans(count, n_init=10, random_state=seed).fit_predict(points)
+    labels = cluster_rows(points, points.shape[1], int(rng.integers(2**31 - 1)))
     member = np.full(points.shape, 0.2, dtype=points.dtype)
     member[np.arange(len(labels)), labels] += 1.0
     xp = namespace(factor)

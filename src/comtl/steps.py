@@ -21,7 +21,7 @@ from .systems import FeatureSystem
 
 DENSE_UNKNOWNS = 100
 WOODBURY_WIDTH = 12
-"""Largest sizes of the direct solvers; see benchmarks/engine_choices.md."""
+"""Largest sizes of the direct solvers; see benchmarks/bench_engine.md."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,9 @@ def feature_step(
         matrix, _, _ = system.unpack(system.right())
         solution = system.sylvester().solve(matrix)
         moved = state.factors.with_(F=state.factors.F + solution.value)
-        _, sums = expansion.gradient(system.mixing)
-        return intercept_step(sums, expansion.curvature_sums, state.at(moved)), solution
+        fresh = datafit.expand(moved)
+        _, sums = fresh.gradient(system.mixing[:, :0])
+        return intercept_step(sums, fresh.curvature_sums, state.at(moved)), solution
     solution = conjugate_gradient(
         system.operator,
         system.right(),
@@ -241,10 +242,10 @@ def intercept_pooling(expansion: Expansion, datafit: Datafit, state: State) -> f
     freedom = datafit.n_weighted - datafit.n_tasks
     if freedom <= 0.0 or not total > 0.0:
         return float("inf")
-    # The factors have taken their share of the noise: at most so many numbers, at most half.
+    # The factors have taken their share of the noise: at most so many numbers, penalised ones.
     P, rank = datafit.n_features, min(point.F.shape[1], point.G.shape[1])
     taken = rank * (P + datafit.n_tasks - rank) + (P if state.shared is not None else 0)
-    freedom = max(freedom - taken, 0.5 * freedom)
+    freedom = max(freedom - taken, 0.75 * freedom)
     center = float(xp.sum(sums * means)) / total
     between = float(xp.sum(sums * (means - center) ** 2))
     # For squared loss 2·value is Σ h e²; what the task means explain of it is taken off.

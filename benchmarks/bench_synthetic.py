@@ -2,7 +2,7 @@
 
 Mean over five seeds (standard error) of the unweighted mean over tasks of the test RMSE, beside
 separate ridge and the row that was to be reached.
-Run: python benchmarks/synthetic.py > synthetic.md
+`make bench` writes the result beside this file.
 """
 
 import warnings
@@ -49,7 +49,7 @@ def one(name, seed):
 if __name__ == "__main__":
     jobs = [(name, seed) for name in SETS for seed in range(5)]
     done = Parallel(n_jobs=2)(delayed(one)(*job) for job in jobs)
-    print("# Synthetic sets\n\nWritten by `python benchmarks/synthetic.py`.\n")
+    print("# Synthetic sets\n\nWritten by `python benchmarks/bench_synthetic.py`.\n")
     print("| | " + " | ".join(SETS) + " |\n" + "| --- " * (1 + len(SETS)) + "|")
     for label in done[0]:
         cells = []

@@ -1,7 +1,7 @@
 """What settled the engine's numerical choices: preconditioner, tolerances, annealing, solvers.
 
 Times are CPU seconds of one run, to be compared within a table only.
-Run: python benchmarks/engine_choices.py > engine_choices.md
+`make bench` writes the result beside this file.
 """
 
 import time
@@ -118,7 +118,7 @@ def dense_limit():
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    print("# Engine choices\n\nWritten by `python benchmarks/engine_choices.py`, one thread.")
+    print("# Engine choices\n\nWritten by `python benchmarks/bench_engine.py`, one thread.")
     with threadpool_limits(1):
         preconditioner()
         schedules()

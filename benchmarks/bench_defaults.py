@@ -1,7 +1,7 @@
 """Which λ and which smoothing to take where the user says nothing.
 
 Held-out RMSE over the development problems for every pair, as a ratio to the problem's best
-pair; the geometric mean over problems decides. Run: python benchmarks/defaults.py > defaults.md
+pair; the geometric mean over problems decides. `make bench` writes the result beside this file.
 """
 
 import sys
