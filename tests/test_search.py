@@ -64,7 +64,7 @@ def losses_by_hand(plain, X, y, task, folds, weight):
             if chance.shape[1] == 2:
                 value = np.average(-np.log(own), weights=weight[test])
             else:  # the Brier score, up to a constant
-                value = np.average((chance**2).sum(axis=1) - 2.0 * own, weights=weight[test])
+                value = np.average((chance**2).sum(axis=1) - 2.0 * own + 1.0, weights=weight[test])
         else:
             gap = model.predict(X[test], task=task[test]) - y[test]
             value = np.average(gap**2, weights=weight[test])

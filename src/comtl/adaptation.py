@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -113,6 +114,13 @@ class Batch:
     latent: np.ndarray
     own: np.ndarray
 
+    @cached_property
+    def kernels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Products of the rows of each task: of latent features, of own features, of ones."""
+        inside = self.inside[:, :, None]
+        latent, own = (f @ f.transpose(0, 2, 1) for f in (self.latent, self.own))
+        return latent, own, inside * self.inside[:, None, :]
+
 
 def _candidates(state: State, smooth: bool) -> list[Sizes]:
     """Sizes to choose from, models of the new rows alone among them."""
@@ -185,42 +193,68 @@ def _kernel_fit(
     Solved over the rows of a task or over its features, whichever are fewer.
     """
     pad = batch.inside
-    features = np.concatenate(
-        [
-            np.sqrt(0.5 * sizes.factor) * batch.latent,
-            np.sqrt(0.5 * sizes.residual) * batch.own,
-            np.sqrt(sizes.intercept) * pad[:, :, None],
-        ],
-        axis=2,
-    )
     y, base = fit.y[batch.index], common[batch.index]
     weights = fit.weights[batch.index] * pad
+    smoother = _DualSmoother if pad.shape[1] <= batch.own.shape[2] else _PrimalSmoother
+    ridge = smoother(batch, sizes)
     score = base.copy()
     for _ in range(1 if fit.loss.quadratic else 12):
         slope = fit.loss.derivative(y, score)
         curvature = np.maximum(fit.loss.curvature(y, score), 1e-4)
         target = np.where(pad, score - base - slope / curvature, 0.0)
-        root = np.sqrt(curvature * weights)
-        fitted, kept = _ridge_smoother(root[:, :, None] * features, root * target)
-        dual = root * (root * target - fitted)
-        score = base + (features @ (features.transpose(0, 2, 1) @ dual[:, :, None]))[:, :, 0]
+        dual, kept = ridge.solve(np.sqrt(curvature * weights), target)
+        before, score = score, base + ridge.score(dual)
+        if np.abs(score - before).max() <= 1e-6 * (1.0 + np.abs(score).max()):
+            break
     # Left out, a row's working residual is the present one over the share that it keeps.
     left_out = base + target - (target - (score - base)) / np.maximum(kept, 1e-12)
     return dual, left_out
 
 
-def _ridge_smoother(features: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Fitted values of ridge with unit penalty, and one minus the diagonal of its hat matrix."""
-    rows, columns = features.shape[1:]
-    turned = features.transpose(0, 2, 1)
-    if rows <= columns:
-        inverse = np.linalg.inv(np.eye(rows) + features @ turned)
-        kept = np.diagonal(inverse, axis1=1, axis2=2)
-        return target - (inverse @ target[:, :, None])[:, :, 0], kept
-    inverse = np.linalg.inv(np.eye(columns) + turned @ features)
-    seen = features @ inverse
-    fitted = (seen @ (turned @ target[:, :, None]))[:, :, 0]
-    return fitted, 1.0 - (seen * features).sum(axis=2)
+class _DualSmoother:
+    """Ridge over the rows of each task: the kernel is a sum of parts that sizes only weight."""
+
+    def __init__(self, batch: Batch, sizes: Sizes) -> None:
+        latent, own, ones = batch.kernels
+        self.kernel = 0.5 * sizes.factor * latent + 0.5 * sizes.residual * own
+        self.kernel += sizes.intercept * ones
+
+    def solve(self, root: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Dual weights, and the share of its own residual that each row keeps."""
+        scaled = root[:, :, None] * self.kernel * root[:, None, :]
+        inverse = np.linalg.inv(np.eye(root.shape[1]) + scaled)
+        dual = root * (inverse @ (root * target)[:, :, None])[:, :, 0]
+        return dual, np.diagonal(inverse, axis1=1, axis2=2)
+
+    def score(self, dual: np.ndarray) -> np.ndarray:
+        """Scores of the rows."""
+        return (self.kernel @ dual[:, :, None])[:, :, 0]
+
+
+class _PrimalSmoother:
+    """Ridge over the features of each task, where they are fewer than its rows."""
+
+    def __init__(self, batch: Batch, sizes: Sizes) -> None:
+        parts = [
+            np.sqrt(0.5 * sizes.factor) * batch.latent,
+            np.sqrt(0.5 * sizes.residual) * batch.own,
+            np.sqrt(sizes.intercept) * batch.inside[:, :, None],
+        ]
+        self.features = np.concatenate(parts, axis=2)
+
+    def solve(self, root: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Dual weights, and the share of its own residual that each row keeps."""
+        features = root[:, :, None] * self.features
+        turned = features.transpose(0, 2, 1)
+        inverse = np.linalg.inv(np.eye(features.shape[2]) + turned @ features)
+        seen = features @ inverse
+        fitted = (seen @ (turned @ (root * target)[:, :, None]))[:, :, 0]
+        return root * (root * target - fitted), 1.0 - (seen * features).sum(axis=2)
+
+    def score(self, dual: np.ndarray) -> np.ndarray:
+        """Scores of the rows."""
+        back = self.features.transpose(0, 2, 1) @ dual[:, :, None]
+        return (self.features @ back)[:, :, 0]
 
 
 def _leave_one_out(fit: RowsDatafit, batch: Batch, sizes: Sizes, common: np.ndarray) -> float:

@@ -34,7 +34,7 @@ _BLOCKS = {
             Folds fitted at the same time, in processes of joblib.
         """,
     "alpha_task": """
-        alpha_task : float, default=1.0
+        alpha_task : float, default=0.5
             λ2, the penalty of the task factor. With learned relations or ridge on every factor only
             the product of the λ matters for the fit.
         """,
@@ -52,7 +52,8 @@ _BLOCKS = {
             What bounds each factor: "relation" (learned Σ or Ω), "ridge", "l1", "nonnegative"
             (with ridge) or "simplex" (rows are shares; no λ).
         shared : bool, default=False
-            Whether all tasks have a part ``w0`` in common beside the factors.
+            Whether all tasks have a part ``w0`` in common beside the factors. What is left for the
+            factors is then smaller, and asks for a larger λ2: choose it by cross-validation.
         alpha_shared : float, default=1.0
             Ridge penalty of the shared part.
         loss : str, default="auto"

@@ -207,10 +207,11 @@ class ClassifierOutputs(ClassifierMixin, FactorModel):
             sign = np.where(data.y == 1, 1.0, -1.0)
             value = self._loss().value(sign, self._cell_scores(data, codes))
         else:
-            # Several classes: the Brier score, up to a constant.
+            # Several classes: the Brier score.
             scores, seen = self._decisions(data.X, codes)
             chance = self._loss().shares(scores, seen)
-            value = (chance**2).sum(axis=1) - 2.0 * chance[np.arange(len(codes)), data.y]
+            own = chance[np.arange(len(codes)), data.y]
+            value = (chance**2).sum(axis=1) - 2.0 * own + 1.0
         return float(np.average(value, weights=data.weights))
 
     def __sklearn_tags__(self) -> Any:
