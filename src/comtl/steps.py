@@ -67,6 +67,10 @@ def feature_step(
         fresh = datafit.expand(moved)
         _, sums = fresh.gradient(system.mixing[:, :0])
         return intercept_step(sums, fresh.curvature_sums, state.at(moved)), solution
+    return _by_conjugate_gradients(system, inner)
+
+
+def _by_conjugate_gradients(system: FeatureSystem, inner: Inner) -> tuple[Factors, Solution]:
     solution = conjugate_gradient(
         system.operator,
         system.right(),
@@ -100,14 +104,7 @@ def shared_step(
 ) -> tuple[Factors, Solution]:
     """Minimise over the shared part and the intercepts, the factors held."""
     system = FeatureSystem(datafit, expansion, state, factor=False)
-    solution = conjugate_gradient(
-        system.operator,
-        system.right(),
-        preconditioner=system.preconditioner(),
-        tol=inner.tol,
-        max_iter=inner.max_iter,
-    )
-    return system.moved(solution.value), solution
+    return _by_conjugate_gradients(system, inner)
 
 
 def task_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:
