@@ -156,7 +156,7 @@ def test_covariance_of_many_columns_keeps_leading_part_and_trace(packed, monkeyp
 def test_products_never_make_sparse_rows_dense(monkeypatch):
     """Scores, gradients, Hessian products and the low-rank covariance of 3,000 columns."""
     rng = np.random.default_rng(0)
-    X = sparse.random_array((500, 3_000), density=0.01, rng=rng, format="csr")
+    X = sparse.random_array((500, 3_000), density=0.01, random_state=rng, format="csr")
     weights, offsets = np.ones(500), np.array([0, 200, 500])
 
     def refuse(*args, **kwargs):
@@ -185,7 +185,7 @@ def test_dense_blocks_of_sparse_rows_stay_small(user, monkeypatch):
     """Blocks are cut by what they take up once dense, not by what is stored."""
     rng = np.random.default_rng(0)
     n, P = 250_000, 40
-    X = sparse.random_array((n, P), density=0.01, rng=rng, format="csr")
+    X = sparse.random_array((n, P), density=0.01, random_state=rng, format="csr")
     sizes = []
     dense_rows = Design.dense_rows
 
