@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from .factors import thin_svd
 
@@ -36,7 +39,10 @@ def cluster_rows(points: np.ndarray, count: int, seed: int) -> np.ndarray:
     scale = np.abs(points).max() or 1.0
     points = points / scale
     count = min(count, len(np.unique(points.round(9), axis=0)))
-    labels = KMeans(count, n_init=10, random_state=seed).fit_predict(points)
+    with warnings.catch_warnings():
+        # Points that all but coincide leave fewer clusters, which is an answer and no failure.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = KMeans(count, n_init=10, random_state=seed).fit_predict(points)
     _, first = np.unique(labels, return_index=True)
     order = np.argsort(np.argsort(first))
     return order[labels]
