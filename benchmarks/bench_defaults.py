@@ -8,9 +8,10 @@ import sys
 import warnings
 
 import numpy as np
-from problems import development_problems, task_rmse
+from problems import development_problems
 
 from comtl import BiFactorRegressor, TriFactorRegressor
+from comtl.demo import task_rmse
 
 HEADER = """# Defaults
 

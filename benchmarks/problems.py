@@ -10,12 +10,6 @@ from sklearn.utils import Bunch
 from comtl.datasets import make_coclusters, make_synthetic
 
 
-def task_rmse(truth, guess, task):
-    """Unweighted mean over tasks of the root mean squared error."""
-    squares = np.bincount(task, (truth - guess) ** 2) / np.maximum(np.bincount(task), 1)
-    return float(np.sqrt(squares[np.unique(task)]).mean())
-
-
 def low_rank(seed, n_features=40, n_tasks=30, rows=30, rank=3):
     """Rank-3 weights, the acceptance problem of the foundation."""
     rng = np.random.default_rng(seed)

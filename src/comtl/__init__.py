@@ -7,10 +7,10 @@ from .estimators import (
     TriFactorClassifier,
     TriFactorRegressor,
 )
+from .folds import TaskStratifiedKFold
 from .model_selection import (
     BiFactorClassifierCV,
     BiFactorRegressorCV,
-    TaskStratifiedKFold,
     TriFactorClassifierCV,
     TriFactorRegressorCV,
 )

@@ -139,3 +139,21 @@ def similar_sizes(sizes: np.ndarray) -> list[np.ndarray]:
     order = np.argsort(octave, kind="stable")
     cuts = np.flatnonzero(np.diff(octave[order])) + 1
     return np.split(order, cuts)
+
+
+def with_corner(matrix: Array) -> Array:
+    """Append a row and a column of zeros with a one in the corner, for the intercept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import with_corner
+    >>> with_corner(np.array([[2.0, 3.0]]))
+    array([[2., 3., 0.],
+           [0., 0., 1.]])
+    """
+    xp = namespace(matrix)
+    lifted = xp.zeros((matrix.shape[0] + 1, matrix.shape[1] + 1), dtype=matrix.dtype)
+    lifted[:-1, :-1] = matrix
+    lifted[-1, -1] = 1.0
+    return lifted

@@ -27,7 +27,8 @@ def task_rmse(truth: np.ndarray, guess: np.ndarray, task: np.ndarray) -> float:
     >>> task_rmse(np.zeros(3), np.array([1.0, 1.0, 3.0]), np.array([0, 0, 1]))
     2.0
     """
-    squares = np.bincount(task, (truth - guess) ** 2) / np.bincount(task)
+    _, codes = np.unique(task, return_inverse=True)
+    squares = np.bincount(codes, (truth - guess) ** 2) / np.bincount(codes)
     return float(np.sqrt(squares).mean())
 
 

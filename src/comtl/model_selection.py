@@ -1,10 +1,10 @@
-"""Folds within tasks, and estimators that choose their penalty and ranks by cross-validation."""
+"""Estimators that choose their penalty and ranks by cross-validation."""
 
 from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any, ClassVar, Self
 
@@ -12,7 +12,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state, indexable
-from sklearn.utils.validation import _num_samples
 
 from .base import FactorModel, fit_steps
 from .data import TaskData, read_rows, read_training
@@ -25,63 +24,13 @@ from .estimators import (
     TriFactorClassifier,
     TriFactorRegressor,
 )
+from .folds import TaskStratifiedKFold
 from .frames import read_classes
 from .outputs import ClassifierOutputs, RegressorOutputs
 from .parameters import require_integer, require_number
 from .problem import Columns
 
 ALPHAS = (1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-
-
-class TaskStratifiedKFold:
-    """Folds that each hold an equal part of every task, and of every class within it.
-
-    Parameters
-    ----------
-    n_splits : int, default=5
-        Number of folds.
-    random_state : int, default=0
-        Seed of the order within a task.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.model_selection import TaskStratifiedKFold
-    >>> task = np.repeat(["a", "b"], [4, 2])
-    >>> folds = TaskStratifiedKFold(n_splits=2).split(np.zeros((6, 1)), groups=task)
-    >>> [np.unique(task[test], return_counts=True)[1].tolist() for _, test in folds]
-    [[2, 1], [2, 1]]
-    """
-
-    def __init__(self, n_splits: int = 5, random_state: int = 0) -> None:
-        self.n_splits = n_splits
-        self.random_state = random_state
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds."""
-        return self.n_splits
-
-    def split(
-        self, X: Any, y: Any = None, groups: Any = None
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield row numbers of training and test parts; ``groups`` holds the tasks.
-
-        ``y`` holds class labels to stratify by as well, or is None.
-        """
-        require_integer("n_splits", self.n_splits, low=2)
-        rows = _num_samples(X if groups is None else groups)
-        if self.n_splits > rows:
-            raise ValueError(f"cv={self.n_splits} folds need as many rows, got n_samples={rows}.")
-        strata = np.zeros(rows, dtype=np.intp)
-        for labels in (groups, y):
-            if labels is not None:
-                _, codes = np.unique(np.asarray(labels), return_inverse=True)
-                strata = strata * (codes.max() + 1) + codes
-        chance = check_random_state(self.random_state).random_sample(rows)
-        fold = np.empty(rows, dtype=np.intp)
-        fold[np.lexsort((chance, strata))] = np.arange(rows) % self.n_splits
-        for number in range(self.n_splits):
-            yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 
 
 class CrossValidated(FactorModel):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .arrays import Array, namespace
+from .arrays import Array, namespace, with_corner
 from .datafits.base import Datafit, Expansion, TaskQuadratic
 from .factors import Factors
 from .solvers.base import Solution
@@ -159,17 +159,8 @@ def through_core(quadratic: TaskQuadratic, core: Array | None) -> tuple[Array, A
     """Hessian and gradient by ``(g_t, b_t)``, where the latent weights are ``S g_t``."""
     if core is None:
         return quadratic.hessian, quadratic.gradient
-    lift = core_lift(core)
+    lift = with_corner(core)
     return lift.T @ (quadratic.hessian @ lift), quadratic.gradient @ lift
-
-
-def core_lift(core: Array) -> Array:
-    """``S`` with a one in the corner for the intercept."""
-    xp = namespace(core)
-    lift = xp.zeros((core.shape[0] + 1, core.shape[1] + 1), dtype=core.dtype)
-    lift[:-1, :-1] = core
-    lift[-1, -1] = 1.0
-    return lift
 
 
 def core_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Array, dot, namespace, segment_gram, segment_sum
+from ..arrays import Array, dot, namespace, segment_gram, segment_sum, with_corner
 from ..design import Covariance, Design
 from ..factors import Factors
 from ..losses import Squared
@@ -122,9 +122,7 @@ class GramExpansion(Expansion):
 
     def task_quadratic(self, features: Array) -> TaskQuadratic:
         xp = namespace(features)
-        lifted = xp.zeros((features.shape[0] + 1, features.shape[1] + 1), dtype=features.dtype)
-        lifted[:-1, :-1] = features
-        lifted[-1, -1] = 1.0
+        lifted = with_corner(features)
         hessian = 2.0 * (lifted.T @ (self.datafit.gram @ lifted))
         size = (self.datafit.n_tasks, *hessian.shape[1:])
         return TaskQuadratic(xp.broadcast_to(hessian, size), self.slope @ lifted)
