@@ -1,6 +1,7 @@
 """comtl: co-clustering for multitask learning."""
 
 from .data import pack_tasks
+from .disk import open_rows, parquet_blocks, spool_rows
 from .estimators import (
     BiFactorClassifier,
     BiFactorRegressor,
@@ -28,5 +29,8 @@ __all__ = [
     "TriFactorRegressor",
     "TriFactorRegressorCV",
     "__version__",
+    "open_rows",
     "pack_tasks",
+    "parquet_blocks",
+    "spool_rows",
 ]
