@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from comtl.datafits import gram as gram_module
-from comtl.datafits import rows as rows_module
+from comtl import blocks as blocks_module
+from comtl import design as design_module
+from comtl.arrays import segment_sum
 from comtl.datafits.gram import GramDatafit
 from comtl.datafits.rows import RowsDatafit
 from comtl.design import Design
@@ -24,9 +25,11 @@ LOSSES = [Squared(), Logistic()]
 def small_blocks(request, monkeypatch):
     """Every test runs once on whole arrays and once cut into small blocks."""
     if request.param:
-        monkeypatch.setattr(rows_module, "_BLOCK_CELLS", 4 * P)
-        monkeypatch.setattr(rows_module, "_GROUP_CELLS", 12)
-        monkeypatch.setattr(gram_module, "_BLOCK_CELLS", 5 * P)
+        monkeypatch.setattr(blocks_module, "CACHE_ROWS", (4, 4))
+        monkeypatch.setattr(blocks_module, "KERNEL_ROWS", 2)
+        monkeypatch.setattr(blocks_module, "CHUNK_CELLS", (8 * P, 8 * P))
+        monkeypatch.setattr(blocks_module, "THREAD_CELLS", {"dense": 1, "sparse": 1})
+        monkeypatch.setattr(design_module, "_DENSE_CELLS", 5 * P)
 
 
 def everything(fit, point, seed=0):
@@ -206,7 +209,12 @@ def test_backward_is_the_transpose_of_scores(seed, packed, cells):
     Q, M = rng.standard_normal((P, K)), rng.standard_normal((T, K))
     values = rng.standard_normal(len(fit.y))
     forward = np.sum(values * fit.scores(Q, M, np.zeros(T)))
-    assert_allclose(np.sum(Q * fit.backward(values, M)), forward, rtol=1e-9, atol=1e-9)
+    assert_allclose(
+        np.sum(Q * fit.backward(values, segment_sum(values, fit.offsets), M)),
+        forward,
+        rtol=1e-9,
+        atol=1e-9,
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

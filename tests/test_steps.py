@@ -290,7 +290,9 @@ def test_tasks_beyond_doubt_have_no_say_in_the_pooling_of_intercepts(size):
 
     def pooling(deviations):
         state = plain.at(plain.factors.with_(deviations=deviations))
-        return steps.intercept_pooling(fit.expand(state.factors), fit, state)
+        return steps.intercept_pooling(
+            fit.expand(state.factors).task_quadratic(state.factors.F), fit, state
+        )
 
     usual = pooling(np.zeros(5))
     assert 0.0 < usual < np.inf

@@ -137,7 +137,7 @@ def _reused(datafit: Datafit, state: State) -> State:
     if not state.intercept:
         point = point.with_(offset=0.0)
     state = state.at(point)
-    state = _pool(datafit, datafit.expand(point), state)
+    state = _pool(datafit, _intercept_quadratic(datafit, point), state)
     if state.pooled:
         return state
     mean = float(xp.mean(point.deviations)) if state.intercept else 0.0
@@ -158,8 +158,16 @@ def _pooled_parts(datafit: Datafit, state: State) -> State:
         point, _ = shared_step(datafit, expansion, state, Inner(1e-3, 200))
         state = descend(datafit, state, state.at(point))
         if state.shared is not None:
-            state = _pool(datafit, datafit.expand(state.factors), state)
+            state = _pool(datafit, _intercept_quadratic(datafit, state.factors), state)
     return state
+
+
+def _intercept_quadratic(datafit: Datafit, point: Factors) -> TaskQuadratic:
+    """Loss by the intercepts alone."""
+    expansion = datafit.expand(point)
+    _, slopes = expansion.gradient(point.mixing[:, :0])
+    sums = expansion.curvature_sums
+    return TaskQuadratic(sums[:, None, None], slopes[:, None], expansion.value)
 
 
 def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[Step]:
@@ -168,10 +176,9 @@ def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[St
     objective = expansion.value + state.regularizer
     yield Step(0, objective, state, {"rows": datafit.name})
     for sweep in range(1, schedule.max_iter + 1):
-        state, solvers = _sweep(datafit, expansion, state, schedule)
+        state, loss, solvers = _sweep(datafit, expansion, state, schedule)
         expansion = datafit.expand(state.factors)
-        state = _pool(datafit, expansion, state)
-        before, objective = objective, expansion.value + state.regularizer
+        before, objective = objective, loss + state.regularizer
         done = state.settled and before - objective <= schedule.tol * abs(objective)
         yield Step(sweep, objective, state, solvers, done)
         if done:
@@ -180,7 +187,8 @@ def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[St
 
 def _sweep(
     datafit: Datafit, expansion: Expansion, state: State, schedule: Schedule
-) -> tuple[State, dict[str, str]]:
+) -> tuple[State, float, dict[str, str]]:
+    """Return the state after one sweep, its loss, and which solvers ran."""
     inner = schedule.inner
     solvers = {"rows": datafit.name}
     if "F" in state.fixed or not state.penalties["F"].smooth:
@@ -206,13 +214,15 @@ def _sweep(
             state = state.refreshed(name)
     if state.intercept:
         point = intercept_step(quadratic.gradient[:, -1], quadratic.hessian[:, -1, -1], state)
-        state = descend(datafit, state, state.at(point))
+        before, state = state, descend(datafit, state, state.at(point))
+        quadratic = _moved(datafit, quadratic, before.factors, state.factors)
+    # From here on the weights stay, and with them the loss.
     state = gauge_step(state)
     for name, penalty in state.penalties.items():
         factor = getattr(state.factors, name)
         lower = penalty.annealed(factor, schedule.shrink, schedule.smoothing)
         state = state.penalized(**{name: lower})
-    return state, solvers
+    return _pool(datafit, quadratic, state), quadratic.value, solvers
 
 
 def _moved(datafit: Datafit, quadratic: TaskQuadratic, old: Factors, new: Factors) -> TaskQuadratic:
@@ -243,7 +253,7 @@ def descend(datafit: Datafit, old: State, new: State) -> State:
     return old
 
 
-def _pool(datafit: Datafit, expansion: Expansion, state: State) -> State:
+def _pool(datafit: Datafit, quadratic: TaskQuadratic, state: State) -> State:
     """Lower the penalty of the intercepts' deviations to its present estimate, never raise it."""
-    estimate = intercept_pooling(expansion, datafit, state)
+    estimate = intercept_pooling(quadratic, datafit, state)
     return state.with_(pooling=min(state.pooling, estimate))

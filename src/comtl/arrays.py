@@ -84,23 +84,36 @@ def dot(left: Array, right: Array) -> float:
     return float(xp.matmul(xp.reshape(left, (-1,)), xp.reshape(right, (-1,))))
 
 
-def task_groups(offsets: np.ndarray, cells: int) -> list[tuple[int, int]]:
-    """Cut the tasks into consecutive groups of about ``cells`` cells, at least one task each.
+def row_dots(left: Array, right: Array) -> Array:
+    """Inner product of each row of one matrix with that of another.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.arrays import task_groups
-    >>> task_groups(np.array([0, 5, 8, 20, 21]), cells=10)
-    [(0, 2), (2, 3), (3, 4)]
+    >>> from comtl.arrays import row_dots
+    >>> row_dots(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([11.])
     """
-    groups, first, last = [], 0, len(offsets) - 1
-    while first < last:
-        stop = int(np.searchsorted(offsets, offsets[first] + cells, side="right")) - 1
-        stop = max(stop, first + 1)
-        groups.append((first, stop))
-        first = stop
-    return groups
+    if array_api_compat.is_numpy_array(left):
+        return np.einsum("ik,ik->i", left, right)
+    return namespace(left).sum(left * right, axis=1)
+
+
+def local_offsets(offsets: np.ndarray, start: int, stop: int) -> tuple[int, int, np.ndarray]:
+    """First and last segment with cells in ``start:stop``, and their bounds counted from start.
+
+    A segment may straddle the range; it is then cut.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import local_offsets
+    >>> local_offsets(np.array([0, 5, 8, 20]), 6, 10)
+    (1, 3, array([0, 2, 4]))
+    """
+    first = int(np.searchsorted(offsets, start, side="right")) - 1
+    last = int(np.searchsorted(offsets, stop, side="left"))
+    return first, last, np.clip(offsets[first : last + 1], start, stop) - start
 
 
 def segment_gram(values: Array, weights: Array, offsets: np.ndarray) -> Array:

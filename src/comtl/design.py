@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from .arrays import DENSE_SIDE, Array, namespace
+from .blocks import RowBlocks, added
 
-_BLOCK_CELLS = 2**22
+_DENSE_CELLS = 2**20
+_SAMPLE_CELLS = 2**22
 
 
 @dataclass(frozen=True)
@@ -78,30 +81,31 @@ class Design:
         """Type of the entries."""
         return self.X.dtype
 
-    def rows(self, start: int, stop: int) -> Design:
-        """Return the view of consecutive rows."""
-        return Design(self.X[start:stop, ...], self.shift, self.inverse_scale)
+    @cached_property
+    def blocks(self) -> RowBlocks:
+        """The rows as they are given, cut for threads and cache."""
+        return RowBlocks(self.X)
+
+    def loaded(self, right: Array) -> tuple[Array, Array]:
+        """``V`` and ``c`` such that the product with ``right`` is ``X V - 1 cᵀ``."""
+        return self.inverse_scale[:, None] * right, self.shift @ right
+
+    def unloaded(self, back: Array, total: Array) -> Array:
+        """Product of the transpose with some ``left``, from ``Xᵀ left`` and ``leftᵀ 1``."""
+        return self.inverse_scale[:, None] * back - self.shift[:, None] * total[None, :]
 
     def __matmul__(self, right: Array) -> Array:
-        return self.X @ (self.inverse_scale[:, None] * right) - (self.shift @ right)[None, :]
+        scaled, constant = self.loaded(right)
+        return self.blocks.forward(scaled) - constant[None, :]
 
     def transposed_matmul(self, left: Array) -> Array:
         """Product of the transpose with ``left`` of shape (rows, k)."""
-        total = namespace(left).sum(left, axis=0)
-        back = self.X.T @ left
-        return self.inverse_scale[:, None] * back - self.shift[:, None] * total[None, :]
+        return self.unloaded(self.blocks.backward(left), namespace(left).sum(left, axis=0))
 
-    @property
-    def filled(self) -> int:
-        """Number of stored entries."""
-        return self.X.nnz if sparse.issparse(self.X) else self.shape[0] * self.shape[1]
-
-    def blocks(self, cells: int = _BLOCK_CELLS, *, dense: bool = False) -> list[tuple[int, int]]:
-        """Row ranges of about ``cells`` entries each: stored ones, or all where made dense."""
+    def dense_blocks(self) -> list[tuple[int, int]]:
+        """Row ranges to be made dense one at a time."""
         rows, columns = self.shape
-        packed = sparse.issparse(self.X) and not dense
-        filled = self.X.nnz / max(rows, 1) if packed else columns
-        size = max(1, int(cells / max(filled, 1.0)))
+        size = max(1, _DENSE_CELLS // max(columns, 1))
         return [(start, min(start + size, rows)) for start in range(0, rows, size)]
 
     def dense_rows(self, start: int, stop: int) -> Array:
@@ -114,16 +118,28 @@ class Design:
         """Standardised rows of any numbers as a dense block."""
         return Design(self.X[rows], self.shift, self.inverse_scale).dense_rows(0, len(rows))
 
-    def covariance(self, weights: Array, rank: int = 64, seed: int = 0) -> Covariance:
-        """Pooled weighted second moments: exact for few columns, else their leading part."""
+    def covariance(self, weights: Array, rank: int = 32, seed: int = 0) -> Covariance:
+        """Pooled weighted second moments, as a preconditioner needs them: from some of the rows.
+
+        For few columns the whole matrix, else its leading part.
+        """
         xp = namespace(weights)
         total = float(xp.sum(weights))
-        columns = self.shape[1]
-        if columns <= DENSE_SIDE:
+        rows, columns = self.shape
+        few = columns <= DENSE_SIDE
+        cells = max(_SAMPLE_CELLS, 8 * columns**2) if few else _SAMPLE_CELLS
+        step = -(-self.blocks.filled // cells)
+        if step > 1:
+            # Every so many rows: tasks lie next to each other, so each has its part.
+            kept = np.arange(0, rows, step)
+            sample = Design(self.X[kept], self.shift, self.inverse_scale)
+            return sample.covariance(xp.take(weights, xp.asarray(kept), axis=0), rank, seed)
+        if few:
             moments = xp.zeros((columns, columns), dtype=self.dtype)
-            for start, stop in self.blocks(max(_BLOCK_CELLS, columns * columns), dense=True):
-                block = self.dense_rows(start, stop)
-                moments = moments + block.T @ (weights[start:stop, None] * block)
+            for start, stop in self.dense_blocks():
+                # One array on both sides lets BLAS fill one triangle only.
+                block = self.dense_rows(start, stop) * xp.sqrt(weights[start:stop])[:, None]
+                moments = moments + block.T @ block
             values, basis = xp.linalg.eigh(moments / total)
             return Covariance(basis, xp.clip(values, min=0.0), 0.0)
         rng = np.random.default_rng(seed)
@@ -139,14 +155,13 @@ class Design:
     def _mean_square(self, weights: Array, total: float) -> float:
         """Trace of the pooled second moments."""
         if sparse.issparse(self.X):
-            csr = sparse.csr_array(self.X)
-            row_weights = np.repeat(weights, np.diff(csr.indptr))
-            blank = self.shift[csr.indices]
-            gap = csr.data * self.inverse_scale[csr.indices] - blank
+            row_weights = np.repeat(weights, np.diff(self.X.indptr))
+            blank = self.shift[self.X.indices]
+            gap = self.X.data * self.inverse_scale[self.X.indices] - blank
             return float(row_weights @ (gap**2 - blank**2)) / total + float(self.shift @ self.shift)
         xp = namespace(weights)
         squares = 0.0
-        for start, stop in self.blocks():
+        for start, stop in self.dense_blocks():
             row_squares = xp.sum(self.dense_rows(start, stop) ** 2, axis=1)
             squares += float(xp.sum(weights[start:stop] * row_squares))
         return squares / total
@@ -178,13 +193,20 @@ class Covariance:
 
 def _largest(X: Any) -> np.ndarray:
     """Largest absolute value of each column."""
-    if sparse.issparse(X):
-        return np.asarray(abs(X).max(axis=0).todense()).ravel()
-    return np.maximum(X.max(axis=0), -X.min(axis=0))
+
+    def part(number: int) -> np.ndarray:
+        return np.max([_extent(block.rows) for block in blocks.chunk(number)], axis=0)
+
+    blocks = RowBlocks(X)
+    return np.max(list(blocks.each(part)), axis=0)
 
 
-def _weighted_mean(X: Any, weights: np.ndarray, total: float) -> np.ndarray:
-    return (X.T @ weights) / total
+def _extent(rows: Any) -> np.ndarray:
+    if not sparse.issparse(rows):
+        return np.maximum(rows.max(axis=0), -rows.min(axis=0))
+    largest = np.zeros(rows.shape[1], rows.dtype)
+    np.maximum.at(largest, rows.indices, np.abs(rows.data))
+    return largest
 
 
 def _moments(
@@ -196,25 +218,41 @@ def _moments(
     """
     weights = weights.astype(np.float64)
     total = float(weights.sum())
-    size = X.shape[1]
-    mean, second = np.zeros(size), np.zeros(size)
-    if sparse.issparse(X):
-        csr = sparse.csr_array(X)
-        row_weights = np.repeat(weights, np.diff(csr.indptr))
-        small = csr.data / unit[csr.indices].astype(np.float64)
-        if center:
-            mean = np.bincount(csr.indices, row_weights * small, minlength=size) / total
-        gap = small - mean[csr.indices]
-        inside = np.bincount(csr.indices, row_weights * gap**2, minlength=size)
-        filled = np.bincount(csr.indices, row_weights, minlength=size)
-        # Exactly zero where every row is stored: a difference of sums would leave its rounding.
-        stored = np.bincount(csr.indices, row_weights > 0, minlength=size)
-        blank = np.where(stored < np.count_nonzero(weights), np.maximum(total - filled, 0.0), 0.0)
-        return mean, (inside + blank * mean**2) / total
-    blocks = Design.plain(X).blocks()
-    for start, stop in blocks if center else ():
-        mean += weights[start:stop] @ (X[start:stop] / unit).astype(np.float64) / total
-    for start, stop in blocks:
-        gap = (X[start:stop] / unit).astype(np.float64) - mean
-        second += weights[start:stop] @ gap**2 / total
-    return mean, second
+    columns = X.shape[1]
+    unit = unit.astype(np.float64)
+    mean = np.zeros(columns)
+    blocks = RowBlocks(X)
+
+    def first(number: int) -> np.ndarray:
+        sums = np.zeros(columns)
+        for block in blocks.chunk(number):
+            share = weights[block.start : block.stop]
+            if blocks.packed:
+                filled = np.repeat(share, np.diff(block.rows.indptr)) * block.rows.data
+                sums += np.bincount(block.rows.indices, filled, minlength=columns) / unit
+            else:
+                sums += share @ (block.rows / unit)
+        return sums
+
+    def second(number: int) -> np.ndarray:
+        sums = np.zeros((3, columns))
+        for block in blocks.chunk(number):
+            share = weights[block.start : block.stop]
+            if blocks.packed:
+                places = block.rows.indices
+                each = np.repeat(share, np.diff(block.rows.indptr))
+                gap = block.rows.data / unit[places] - mean[places]
+                for row, entry in enumerate((each * gap**2, each, each > 0)):
+                    sums[row] += np.bincount(places, entry, minlength=columns)
+            else:
+                sums[0] += share @ (block.rows / unit - mean) ** 2
+        return sums
+
+    if center:
+        mean = added(blocks.each(first)) / total
+    inside, filled, stored = added(blocks.each(second))
+    if not blocks.packed:
+        return mean, inside / total
+    # Exactly zero where every row is stored: a difference of sums would leave its rounding.
+    blank = np.where(stored < np.count_nonzero(weights), np.maximum(total - filled, 0.0), 0.0)
+    return mean, (inside + blank * mean**2) / total

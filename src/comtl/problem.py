@@ -172,7 +172,7 @@ def choose_datafit(
         if table is not None:
             return GramDatafit.of_table(design, *table)
         size = design.dtype.itemsize * data.n_tasks * (features + 1) ** 2
-        filled = design.filled
+        filled = design.blocks.filled
         cheaper = 2 * data.n_tasks * (features + 1) ** 2 <= filled * (width + 1)
         if data.rows is None and size <= DENSE_BYTES and cheaper:
             return GramDatafit.of_cells(design, y, data.weights, data.offsets)

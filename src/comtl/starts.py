@@ -11,6 +11,9 @@ from .factors import Factors
 from .gauge import rectangular, split_exponents
 from .penalties import Penalty
 
+POWERS, EXTRA = 4, 8
+"""Passes and spare columns of the spectral start; see benchmarks/bench_engine.md."""
+
 
 def empty_factors(datafit: Datafit, K1: int, K2: int, core: bool, like: Array) -> Factors:
     """All unknowns at zero.
@@ -41,10 +44,10 @@ def spectral_triple(
     sums = expansion.curvature_sums
     share = 1.0 / (sums + xp.mean(sums))
     tasks = sums.shape[0]
-    width = min(rank + 8, n_features, tasks)
+    width = min(rank + EXTRA, n_features, tasks)
     right = xp.asarray(rng.standard_normal((tasks, width)), dtype=like.dtype)
     left = right
-    for _ in range(4):
+    for _ in range(POWERS):
         left, _ = xp.linalg.qr(-expansion.gradient(share[:, None] * right)[0])
         right, _ = xp.linalg.qr(-share[:, None] * expansion.task_gradient(left))
     small = -expansion.gradient(share[:, None] * right)[0]

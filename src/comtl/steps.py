@@ -28,7 +28,7 @@ WOODBURY_WIDTH = 12
 class Inner:
     """Tolerance and most iterations of the iterative solvers within a step."""
 
-    tol: float = 1e-2
+    tol: float = 0.1
     max_iter: int = 100
 
 
@@ -208,7 +208,7 @@ def intercept_step(slopes: Array, curvatures: Array, state: State) -> Factors:
     return point.with_(offset=point.offset + move, deviations=deviations)
 
 
-def intercept_pooling(expansion: Expansion, datafit: Datafit, state: State) -> float:
+def intercept_pooling(quadratic: TaskQuadratic, datafit: Datafit, state: State) -> float:
     """Estimate the penalty of the deviations, noise over variance, from the residuals at hand.
 
     A one-way random-effects moment estimate (DerSimonian and Laird) on the working residuals
@@ -218,9 +218,7 @@ def intercept_pooling(expansion: Expansion, datafit: Datafit, state: State) -> f
     if not state.intercept or datafit.n_tasks == 1:
         return float("inf")
     xp = namespace(point.deviations)
-    empty = point.mixing[:, :0]
-    _, slopes = expansion.gradient(empty)
-    sums = expansion.curvature_sums
+    slopes, sums = quadratic.gradient[:, -1], quadratic.hessian[:, -1, -1]
     # A task whose labels are all beyond doubt has next to no curvature left, and no say.
     clear = sums > 1e-6 * datafit.n_weighted / datafit.n_tasks
     sums = xp.where(clear, sums, xp.zeros_like(sums))
@@ -237,7 +235,7 @@ def intercept_pooling(expansion: Expansion, datafit: Datafit, state: State) -> f
     center = float(xp.sum(sums * means)) / total
     between = float(xp.sum(sums * (means - center) ** 2))
     # For squared loss 2·value is Σ h e²; what the task means explain of it is taken off.
-    within = 2.0 * expansion.value - float(xp.sum(xp.where(clear, slopes**2 / safe, 0.0 * safe)))
+    within = 2.0 * quadratic.value - float(xp.sum(xp.where(clear, slopes**2 / safe, 0.0 * safe)))
     noise = datafit.loss.dispersion(max(within, 0.0), freedom)
     spread = total - float(xp.sum(sums**2)) / total
     variance = (between - (datafit.n_tasks - 1) * noise) / spread if spread > 0.0 else 0.0

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..arrays import Array
+from ..arrays import Array, dot
 from ..design import Covariance
 from ..factors import Factors
 from ..losses import Loss
@@ -17,23 +17,33 @@ class TaskQuadratic:
     """Loss as a quadratic of each task's own latent weights and intercept.
 
     With ``z = xᵀF`` the score of a row is ``z·a_t + b_t``. ``hessian`` (T, k+1, k+1) and
-    ``gradient`` (T, k+1) are those of the loss by ``(a_t, b_t)``.
+    ``gradient`` (T, k+1) are those of the loss by ``(a_t, b_t)``, ``value`` is the loss.
     """
 
     hessian: Array
     gradient: Array
+    value: float
 
     def moved(self, step: Array) -> TaskQuadratic:
         """Return the same quadratic about the point moved by ``step`` (T, k+1)."""
-        push = (self.hessian @ step[:, :, None])[:, :, 0]
-        return TaskQuadratic(self.hessian, self.gradient + push)
+        gradient = self.gradient + (self.hessian @ step[:, :, None])[:, :, 0]
+        # The mean slope over the way, so that what cancels does so in one product.
+        value = self.value + 0.5 * dot(self.gradient + gradient, step)
+        return TaskQuadratic(self.hessian, gradient, value)
 
 
 class Expansion(ABC):
     """Local quadratic model of the loss at a point; exact for quadratic losses."""
 
-    value: float
-    curvature_sums: Array
+    @property
+    @abstractmethod
+    def value(self) -> float:
+        """The loss."""
+
+    @property
+    @abstractmethod
+    def curvature_sums(self) -> Array:
+        """Second derivative by the intercept of each task, ``(T,)``."""
 
     @abstractmethod
     def gradient(self, mixing: Array) -> tuple[Array, Array]:

@@ -7,14 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Array, dot, namespace, segment_gram, segment_sum, with_corner
+from ..arrays import Array, dot, local_offsets, namespace, segment_gram, segment_sum, with_corner
 from ..design import Covariance, Design
 from ..factors import Factors
 from ..losses import Squared
 from .base import Datafit, Expansion, TaskQuadratic
 from .rows import with_ones
-
-_BLOCK_CELLS = 2**20
 
 
 class GramDatafit(Datafit):
@@ -48,11 +46,9 @@ class GramDatafit(Datafit):
         tasks, columns = len(offsets) - 1, design.shape[1] + 1
         gram = xp.zeros((tasks, columns, columns), dtype=design.dtype)
         moment = xp.zeros((tasks, columns), dtype=design.dtype)
-        for start, stop in design.blocks(_BLOCK_CELLS, dense=True):
+        for start, stop in design.dense_blocks():
             # A task may straddle blocks, so each adds to what is there.
-            first = int(np.searchsorted(offsets, start, side="right")) - 1
-            last = int(np.searchsorted(offsets, stop, side="left"))
-            local = np.clip(offsets[first : last + 1], start, stop) - start
+            first, last, local = local_offsets(offsets, start, stop)
             block, share = with_ones(design.dense_rows(start, stop)), weights[start:stop]
             gram[first:last, :, :] += segment_gram(block, share, local)
             weighted = block * (share * y[start:stop])[:, None]
@@ -66,7 +62,7 @@ class GramDatafit(Datafit):
         columns = design.shape[1] + 1
         gram = xp.zeros((columns, columns), dtype=design.dtype)
         moment = xp.zeros((columns, Y.shape[1]), dtype=design.dtype)
-        for start, stop in design.blocks(dense=True):
+        for start, stop in design.dense_blocks():
             block = with_ones(design.dense_rows(start, stop))
             weighted = block * weights[start:stop, None]
             gram = gram + weighted.T @ block
@@ -100,13 +96,19 @@ class GramExpansion(Expansion):
     """Derivatives of the squared loss at given weights, one row for each task."""
 
     def __init__(self, datafit: GramDatafit, weights: Array) -> None:
-        xp = namespace(weights)
         self.datafit = datafit
         push = datafit.product(weights)
-        self.value = datafit.energy + dot(weights, push - 2.0 * datafit.moment)
         self.slope = 2.0 * (push - datafit.moment)
-        sums = 2.0 * datafit.gram[:, -1, -1]
-        self.curvature_sums = xp.broadcast_to(sums, (datafit.n_tasks,))
+        self._value = datafit.energy + dot(weights, push - 2.0 * datafit.moment)
+
+    @property
+    def value(self) -> float:
+        return self._value
+
+    @property
+    def curvature_sums(self) -> Array:
+        sums = 2.0 * self.datafit.gram[:, -1, -1]
+        return namespace(sums).broadcast_to(sums, (self.datafit.n_tasks,))
 
     def gradient(self, mixing: Array) -> tuple[Array, Array]:
         return self.slope[:, :-1].T @ mixing, self.slope[:, -1]
@@ -125,4 +127,4 @@ class GramExpansion(Expansion):
         lifted = with_corner(features)
         hessian = 2.0 * (lifted.T @ (self.datafit.gram @ lifted))
         size = (self.datafit.n_tasks, *hessian.shape[1:])
-        return TaskQuadratic(xp.broadcast_to(hessian, size), self.slope @ lifted)
+        return TaskQuadratic(xp.broadcast_to(hessian, size), self.slope @ lifted, self.value)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Array, namespace, segment_gram, segment_sum, task_groups
+from ..arrays import Array, local_offsets, namespace, row_dots, segment_gram, segment_sum
+from ..blocks import RowBlocks, added
 from ..design import Covariance, Design
 from ..factors import Factors
 from ..losses import Loss
 from .base import Datafit, Expansion, TaskQuadratic
 
-_BLOCK_CELLS = 2**18
-_GROUP_CELLS = 2**17
+Values = Callable[[slice, Array], Array]
+"""What is made of the scores of some cells."""
+
+LatentWork = Callable[[slice, Array, np.ndarray, Array], tuple[Array, ...]]
+"""What is made of the latent values of a chunk's cells, one entry for each of its tasks."""
 
 
 class RowsDatafit(Datafit):
@@ -51,86 +54,135 @@ class RowsDatafit(Datafit):
         self.loss, self.rows = loss, rows
         self.n_features = design.shape[1]
         self.n_tasks = len(offsets) - 1
-        xp = namespace(y)
-        self.n_weighted = float(xp.sum(weights))
-        self.codes = xp.asarray(np.repeat(np.arange(self.n_tasks), np.diff(offsets)))
+        self.n_weighted = float(namespace(y).sum(weights))
+        self._codes = np.repeat(np.arange(self.n_tasks, dtype=np.int32), np.diff(offsets))
 
     @cached_property
-    def _incidence(self) -> Any:
-        """Sparse map from cells back to their rows."""
-        cells = len(self.y)
-        ones = np.ones(cells, self.design.dtype)
-        pairs = (ones, (self.rows, np.arange(cells)))
-        return sparse.csr_array(pairs, shape=(self.design.shape[0], cells))
+    def blocks(self) -> RowBlocks:
+        """What the cells are multiplied by: the rows, or the map from rows to cells."""
+        if self.rows is None:
+            return self.design.blocks
+        ones, ends = np.ones(len(self.rows), self.design.dtype), np.arange(len(self.rows) + 1)
+        shape = (len(self.rows), self.design.shape[0])
+        return RowBlocks(sparse.csr_array((ones, self.rows, ends), shape=shape))
+
+    def _lift(self, features: Array) -> tuple[Array, Array]:
+        """``V`` and ``c`` such that cells have the latent values ``B V - 1 cᵀ``, B the blocks."""
+        if self.rows is None:
+            return self.design.loaded(features)
+        latent = self.design @ features
+        return latent, namespace(features).zeros(features.shape[1], dtype=features.dtype)
+
+    def _drop(self, back: Array, total: Array) -> Array:
+        """Undo :meth:`_lift` on the way back to the features."""
+        if self.rows is None:
+            return self.design.unloaded(back, total)
+        return self.design.transposed_matmul(back)
 
     @cached_property
     def covariance(self) -> Covariance:
-        weights = self.weights if self.rows is None else self._incidence @ self.weights
+        weights = self.weights
+        if self.rows is not None:
+            weights = self.blocks.backward(weights[:, None])[:, 0]
         return self.design.covariance(weights)
 
-    def _cells(self, values: Array) -> Array:
-        """Values of the rows, one for each cell."""
-        return values if self.rows is None else values[self.rows]
+    @cached_property
+    def curvature(self) -> Array:
+        """Second derivative of each cell's loss where it is the same at every point."""
+        return self.weights * self.loss.curvature(self.y, self.y)
+
+    @cached_property
+    def curvature_sums(self) -> Array:
+        """Sum of :attr:`curvature` over each task."""
+        return segment_sum(self.curvature, self.offsets)
+
+    def run(
+        self,
+        features: Array,
+        mixing: Array,
+        intercepts: Array,
+        values: Values,
+        back: Array | None = None,
+    ) -> tuple[Array, Array, Array | None]:
+        """One pass: values ``v_i`` of the scores, their sums by task, and ``Σ_i v_i x_i n_tᵀ``.
+
+        Scores are ``x_iᵀ Q m_t + b_t``. ``back`` holds ``n_t``; without it the last part is left
+        out. A block of rows is applied forth and back while it is in cache.
+        """
+        xp = namespace(features)
+        lifted, constant = self._lift(features)
+        base = intercepts - mixing @ constant
+        result = xp.empty(self.y.shape, dtype=self.y.dtype)
+
+        def part(number: int) -> Array | None:
+            products: list[Array] = []
+            for block in self.blocks.chunk(number):
+                cells = slice(block.start, block.stop)
+                codes = xp.asarray(self._codes[cells])
+                mixed = xp.take(mixing, codes, axis=0)
+                score = row_dots(block.forward(lifted), mixed) + xp.take(base, codes, axis=0)
+                value = result[cells] = values(cells, score)
+                if back is not None:
+                    left = mixed if back is mixing else xp.take(back, codes, axis=0)
+                    products = [added(iter([*products, block.backward(value[:, None] * left)]))]
+            return products[0] if products else None
+
+        total = None
+        for product in self.blocks.each(part):
+            total = product if total is None else added(iter([total, product]))
+        sums = segment_sum(result, self.offsets)
+        return result, sums, None if back is None else self._drop(total, back.T @ sums)
+
+    def backward(self, values: Array, sums: Array, mixing: Array) -> Array:
+        """Return ``Σ_i v_i x_i m_tᵀ``, given the sums of the values by task."""
+        xp = namespace(mixing)
+
+        def products(number: int) -> Iterator[Array]:
+            for block in self.blocks.chunk(number):
+                codes = xp.asarray(self._codes[block.start : block.stop])
+                left = values[block.start : block.stop, None] * xp.take(mixing, codes, axis=0)
+                yield block.backward(left)
+
+        total = added(self.blocks.each(lambda number: added(products(number))))
+        return self._drop(total, mixing.T @ sums)
+
+    def by_task(
+        self, features: Array, work: LatentWork, sizes: list[tuple[int, ...]]
+    ) -> list[Array]:
+        """Sum up what ``work`` makes of the cells' latent values, as arrays of ``(T, *size)``.
+
+        ``work(cells, codes, offsets, latent)`` gets the cells of a chunk, their tasks, the bounds
+        of these tasks among them and ``x_iᵀ Q``.
+        """
+        xp = namespace(features)
+        lifted, constant = self._lift(features)
+
+        def part(number: int) -> tuple[int, int, tuple[Array, ...]]:
+            start, stop = self.blocks.ranges[number]
+            first, last, offsets = local_offsets(self.offsets, start, stop)
+            parts = [block.forward(lifted) for block in self.blocks.chunk(number)]
+            latent = xp.concat(parts, axis=0) if len(parts) > 1 else parts[0]
+            cells = slice(start, stop)
+            codes = xp.asarray(self._codes[cells])
+            return first, last, work(cells, codes, offsets, latent - constant[None, :])
+
+        totals = [xp.zeros((self.n_tasks, *size), dtype=features.dtype) for size in sizes]
+        for first, last, pieces in self.blocks.each(part):
+            # A task may straddle chunks, so each adds to what is there.
+            for total, piece in zip(totals, pieces, strict=True):
+                total[first:last, ...] += piece
+        return totals
 
     def scores(self, features: Array, mixing: Array, intercepts: Array) -> Array:
         """Return ``x_iᵀ Q m_t + b_t`` for every cell."""
-        xp = namespace(features)
-        if self.rows is None:
-            parts = []
-            for start, stop in self.design.blocks(_BLOCK_CELLS):
-                latent = self.design.rows(start, stop) @ features
-                mixed = xp.take(mixing, self.codes[start:stop], axis=0)
-                parts.append(xp.sum(latent * mixed, axis=1))
-            linear = xp.concat(parts)
-        else:
-            latent = self._cells(self.design @ features)
-            linear = xp.sum(latent * xp.take(mixing, self.codes, axis=0), axis=1)
-        return linear + xp.take(intercepts, self.codes, axis=0)
-
-    def backward(self, values: Array, mixing: Array) -> Array:
-        """Return ``Σ_i v_i x_i m_tᵀ``, the transpose of :meth:`scores` in ``Q``."""
-        xp = namespace(mixing)
-        if self.rows is None:
-            total = xp.zeros((self.n_features, mixing.shape[1]), dtype=mixing.dtype)
-            for start, stop in self.design.blocks(_BLOCK_CELLS):
-                mixed = xp.take(mixing, self.codes[start:stop], axis=0)
-                weighted = values[start:stop, None] * mixed
-                total = total + self.design.rows(start, stop).transposed_matmul(weighted)
-            return total
-        mixed = xp.take(mixing, self.codes, axis=0)
-        return self.design.transposed_matmul(self._incidence @ (values[:, None] * mixed))
-
-    def normal(
-        self, curvature: Array, step: Array, mixing: Array, intercepts: Array
-    ) -> tuple[Array, Array]:
-        """Return both transposes of ``curvature · scores``, in one pass over plain rows."""
-        xp = namespace(step)
-        if self.rows is not None:
-            values = curvature * self.scores(step, mixing, intercepts)
-            return self.backward(values, mixing), segment_sum(values, self.offsets)
-        total = xp.zeros(step.shape, dtype=step.dtype)
-        parts = []
-        for start, stop in self.design.blocks(_BLOCK_CELLS):
-            codes = self.codes[start:stop]
-            block = self.design.rows(start, stop)
-            mixed = xp.take(mixing, codes, axis=0)
-            values = xp.sum((block @ step) * mixed, axis=1) + xp.take(intercepts, codes, axis=0)
-            values = curvature[start:stop] * values
-            total = total + block.transposed_matmul(values[:, None] * mixed)
-            parts.append(values)
-        return total, segment_sum(xp.concat(parts), self.offsets)
-
-    def _point_scores(self, point: Factors) -> Array:
-        xp = namespace(point.F)
-        features = xp.concat([point.F, point.shared[:, None]], axis=1)
-        return self.scores(features, with_ones(point.mixing), point.intercepts)
+        return self.run(features, mixing, intercepts, lambda cells, score: score)[0]
 
     def expand(self, point: Factors) -> RowsExpansion:
-        return RowsExpansion(self, self._point_scores(point))
+        return RowsExpansion(self, point)
 
     def line(self, start: Factors, stop: Factors) -> Callable[[float], float]:
         xp = namespace(self.y)
-        first, last = self._point_scores(start), self._point_scores(stop)
+        first, last = (self.scores(*linear_terms(p), p.intercepts) for p in (start, stop))
 
         def value(share: float) -> float:
             score = first + share * (last - first)
@@ -140,53 +192,121 @@ class RowsDatafit(Datafit):
 
 
 class RowsExpansion(Expansion):
-    """Derivatives of the loss at given scores, one number for each cell."""
+    """Derivatives of the loss at a point, one number for each cell, made when asked for.
 
-    def __init__(self, datafit: RowsDatafit, score: Array) -> None:
-        xp = namespace(score)
-        loss, y, weights = datafit.loss, datafit.y, datafit.weights
-        self.datafit = datafit
-        self.value = float(xp.sum(weights * loss.value(y, score)))
-        self.slope = weights * loss.derivative(y, score)
-        self.curvature = weights * loss.curvature(y, score)
-        self.curvature_sums = segment_sum(self.curvature, datafit.offsets)
+    The first question that needs the scores makes them on its own pass over the rows.
+    """
+
+    def __init__(self, datafit: RowsDatafit, point: Factors) -> None:
+        self.datafit, self.point = datafit, point
+        xp = namespace(datafit.y)
+        self._losses: dict[int, float] = {}
+        self._slope: Array | None = None
+        fixed = datafit.loss.quadratic
+        self._curvature = datafit.curvature if fixed else xp.empty_like(datafit.y)
+
+    def _settle(self, cells: slice, score: Array) -> Array:
+        """Take down the derivatives of some cells and return the first."""
+        fit, xp = self.datafit, namespace(score)
+        y, weights, loss = fit.y[cells], fit.weights[cells], fit.loss
+        self._losses[cells.start] = float(xp.sum(weights * loss.value(y, score)))
+        if not loss.quadratic:
+            self._curvature[cells] = weights * loss.curvature(y, score)
+        return weights * loss.derivative(y, score)
+
+    def _pass(self, back: Array | None = None) -> Array | None:
+        """Take down all cells; return the gradient for ``back`` on the way."""
+        xp = namespace(self.point.F)
+        features, mixing = linear_terms(self.point)
+        if back is not None and back.shape == mixing.shape and bool(xp.all(back == mixing)):
+            back = mixing  # One gather serves both ways.
+        self._slope, _, product = self.datafit.run(
+            features, mixing, self.point.intercepts, self._settle, back
+        )
+        return product
+
+    @property
+    def slope(self) -> Array:
+        """First derivative of each cell's loss by its score."""
+        if self._slope is None:
+            self._pass()
+        return self._slope
+
+    @property
+    def curvature(self) -> Array:
+        """Second derivative of each cell's loss by its score."""
+        if self._slope is None and not self.datafit.loss.quadratic:
+            self._pass()
+        return self._curvature
+
+    @property
+    def value(self) -> float:
+        if self._slope is None:
+            self._pass()
+        return sum(self._losses[start] for start in sorted(self._losses))
+
+    @property
+    def curvature_sums(self) -> Array:
+        if self.datafit.loss.quadratic:
+            return self.datafit.curvature_sums
+        return segment_sum(self.curvature, self.datafit.offsets)
 
     def gradient(self, mixing: Array) -> tuple[Array, Array]:
-        total = segment_sum(self.slope, self.datafit.offsets)
-        return self.datafit.backward(self.slope, mixing), total
+        fit, product = self.datafit, None
+        if self._slope is None and mixing.shape[1]:
+            product = self._pass(mixing)
+        sums = segment_sum(self.slope, fit.offsets)
+        if product is None:
+            product = fit.backward(self.slope, sums, mixing)
+        return product, sums
 
     def normal(self, step: Array, mixing: Array, intercepts: Array) -> tuple[Array, Array]:
-        return self.datafit.normal(self.curvature, step, mixing, intercepts)
+        curvature = self.curvature
+        _, sums, product = self.datafit.run(
+            step, mixing, intercepts, lambda cells, score: curvature[cells] * score, mixing
+        )
+        return product, sums
 
     def task_gradient(self, features: Array) -> Array:
-        xp = namespace(features)
-        parts = [
-            segment_sum(latent * self.slope[start:stop, None], offsets)
-            for latent, start, stop, offsets in self._latent_groups(features)
-        ]
-        return xp.concat(parts, axis=0)
+        slope = self.slope
+
+        def work(cells: slice, codes: Array, offsets: np.ndarray, latent: Array) -> tuple[Array]:
+            return (segment_sum(latent * slope[cells, None], offsets),)
+
+        return self.datafit.by_task(features, work, [(features.shape[1],)])[0]
 
     def task_quadratic(self, features: Array) -> TaskQuadratic:
         xp = namespace(features)
-        hessians, gradients = [], []
-        for latent, start, stop, offsets in self._latent_groups(features):
-            design = with_ones(latent)
-            hessians.append(segment_gram(design, self.curvature[start:stop], offsets))
-            gradients.append(segment_sum(design * self.slope[start:stop, None], offsets))
-        return TaskQuadratic(xp.concat(hessians, axis=0), xp.concat(gradients, axis=0))
+        width = features.shape[1] + 1
+        # Before the scores are known they come from the same latent values, if F is theirs.
+        fused = self._slope is None and features is self.point.F
+        everything, mixing = linear_terms(self.point) if fused else (features, None)
+        slope = xp.empty_like(self.datafit.y) if fused else self.slope
+        curvature = self._curvature
 
-    def _latent_groups(self, features: Array) -> Any:
-        """Yield ``X F`` for consecutive groups of tasks, with its cells and their offsets."""
-        fit = self.datafit
-        whole = None if fit.rows is None else fit.design @ features
-        for first, last in task_groups(fit.offsets, _GROUP_CELLS):
-            offsets = fit.offsets[first : last + 1]
-            start, stop = int(offsets[0]), int(offsets[-1])
-            if whole is None or fit.rows is None:
-                latent = fit.design.rows(start, stop) @ features
-            else:
-                latent = whole[fit.rows[start:stop]]
-            yield latent, start, stop, offsets - start
+        def work(
+            cells: slice, codes: Array, offsets: np.ndarray, latent: Array
+        ) -> tuple[Array, Array]:
+            if mixing is not None:
+                score = row_dots(latent, xp.take(mixing, codes, axis=0))
+                score = score + xp.take(self.point.intercepts, codes, axis=0)
+                slope[cells] = self._settle(cells, score)
+            rows = with_ones(latent[:, : width - 1])
+            hessian = segment_gram(rows, curvature[cells], offsets)
+            return hessian, segment_sum(rows * slope[cells, None], offsets)
+
+        sizes: list[tuple[int, ...]] = [(width, width), (width,)]
+        hessian, gradient = self.datafit.by_task(everything, work, sizes)
+        self._slope = slope
+        return TaskQuadratic(hessian, gradient, self.value)
+
+
+def linear_terms(point: Factors) -> tuple[Array, Array]:
+    """``Q`` and ``M`` such that the weights of a task are ``Q m_t``: ``w0`` only if it is used."""
+    xp = namespace(point.F)
+    if not bool(xp.any(point.shared != 0.0)):
+        return point.F, point.mixing
+    return xp.concat([point.F, point.shared[:, None]], axis=1), with_ones(point.mixing)
 
 
 def with_ones(values: Array) -> Array:

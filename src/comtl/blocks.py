@@ -1,0 +1,169 @@
+"""Rows cut into pieces that threads work through, each piece applied while it is in cache.
+
+The cut depends on the rows alone, never on the number of threads, and what the pieces give is
+added up in their order: results are the same whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from .arrays import Array, namespace
+from .threads import available_threads, in_order
+
+Result = TypeVar("Result")
+
+CACHE_CELLS, CACHE_ROWS = 2**18, (512, 4096)
+KERNEL_ROWS, KERNEL_PRODUCT = 48, 10**6
+CHUNK_CELLS, CHUNK_ROWS = (2**20, 2**22), 2**17
+THREAD_CELLS = {"dense": 2**22, "sparse": 2**18}
+"""Measured in benchmarks/bench_operator.py: cells of a dense block, and its least and most rows;
+rows that one call of BLAS takes, and the product of sizes up to which that pays; cells of a chunk,
+and its most rows; cells below which threads cost more than they save."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive rows ``start:stop`` of a matrix."""
+
+    start: int
+    stop: int
+    rows: Any
+
+    def forward(self, right: Array) -> Array:
+        """Product with ``right`` (P, k)."""
+        whole = self._pieces(right.shape[1])
+        if whole is None:
+            return self.rows @ right
+        return (whole @ right).reshape(-1, right.shape[1])
+
+    def backward(self, left: Array) -> Array:
+        """Product of the transpose with ``left`` (rows, k)."""
+        whole = self._pieces(left.shape[1])
+        if whole is None:
+            return self.rows.T @ left
+        pieces = left.reshape(whole.shape[0], whole.shape[1], -1)
+        return (whole.transpose(0, 2, 1) @ pieces).sum(axis=0)
+
+    def _pieces(self, width: int) -> np.ndarray | None:
+        """Rows as a stack of matrices small enough that BLAS applies them without packing."""
+        rows = self.rows
+        if not isinstance(rows, np.ndarray) or not rows.flags.c_contiguous:
+            return None
+        count, columns = rows.shape
+        if not width or count % KERNEL_ROWS or KERNEL_ROWS * columns * width > KERNEL_PRODUCT:
+            return None
+        return rows.reshape(-1, KERNEL_ROWS, columns)
+
+
+class RowBlocks:
+    """A matrix of rows, dense or sparse, in chunks of blocks.
+
+    A chunk is what one thread does at a time: several dense blocks that fit the cache, or one
+    sparse block, which has nothing to gain from it.
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n, P)
+        The rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.blocks import RowBlocks
+    >>> blocks = RowBlocks(np.arange(6.0).reshape(3, 2))
+    >>> blocks.forward(np.ones((2, 1)))
+    array([[1.],
+           [5.],
+           [9.]])
+    >>> blocks.backward(np.ones((3, 1)))
+    array([[6.],
+           [9.]])
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        rows, columns = X.shape
+        self.packed = sparse.issparse(X)
+        self.filled = int(X.nnz) if self.packed else rows * columns
+        least, most = CHUNK_CELLS
+        share = max(self.filled / max(rows, 1), 1.0)
+        size = max(1, min(int(max(least, min(self.filled // 16, most)) / share), CHUNK_ROWS))
+        if self.packed:
+            # A chunk of sparse rows adds a dense (P, k) array, not to be most of its work.
+            size = max(size, int(4 * columns / share))
+        else:
+            fewest, most = CACHE_ROWS
+            self.step = min(max(CACHE_CELLS // max(columns, 1), fewest), most)
+            self.step -= self.step % KERNEL_ROWS
+            size = max(size // self.step, 1) * self.step
+        if not isinstance(X, np.ndarray) and not self.packed:
+            size = max(rows, 1)  # Other libraries have threads and caches of their own.
+        self.ranges = [(start, min(start + size, rows)) for start in range(0, rows, size)]
+        self._views = [self._view(*span) for span in self.ranges] if self.packed else []
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.X.shape
+
+    def _view(self, start: int, stop: int) -> Any:
+        """Sparse rows without a copy of what they hold."""
+        X = self.X
+        first, last = int(X.indptr[start]), int(X.indptr[stop])
+        view = sparse.csr_array((stop - start, X.shape[1]), dtype=X.dtype)
+        view.data, view.indices = X.data[first:last], X.indices[first:last]
+        view.indptr = (X.indptr[start : stop + 1] - X.indptr[start]).astype(X.indices.dtype)
+        return view
+
+    def chunk(self, number: int) -> Iterator[Block]:
+        """Blocks of one chunk, in order."""
+        start, stop = self.ranges[number]
+        if self.packed:
+            yield Block(start, stop, self._views[number])
+        elif not isinstance(self.X, np.ndarray):
+            yield Block(start, stop, self.X[start:stop, ...])
+        else:
+            for first in range(start, stop, self.step):
+                last = min(first + self.step, stop)
+                yield Block(first, last, self.X[first:last])
+
+    def each(self, work: Callable[[int], Result]) -> Iterator[Result]:
+        """Yield ``work(number)`` for every chunk in order, on the threads there are."""
+        least = THREAD_CELLS["sparse" if self.packed else "dense"]
+        threads = available_threads() if self.filled >= least else 1
+        return in_order(work, range(len(self.ranges)), threads)
+
+    def forward(self, right: Array) -> Array:
+        """``X @ right``."""
+        parts = self.each(lambda n: [block.forward(right) for block in self.chunk(n)])
+        return namespace(right).concat([part for chunk in parts for part in chunk], axis=0)
+
+    def backward(self, left: Array) -> Array:
+        """``X.T @ left``."""
+
+        def part(number: int) -> Array:
+            return added(b.backward(left[b.start : b.stop, ...]) for b in self.chunk(number))
+
+        return added(self.each(part))
+
+
+def added(parts: Iterator[Array]) -> Array:
+    """Sum of arrays that are made for the purpose: the first is added to in place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.blocks import added
+    >>> added(iter([np.ones(2), np.ones(2)]))
+    array([2., 2.])
+    """
+    total = next(parts)
+    for part in parts:
+        total += part
+    return total
