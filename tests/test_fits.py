@@ -211,3 +211,20 @@ def test_end_of_the_sweeps(caplog):
     history = model.objective_history_
     assert history[-2] - history[-1] <= 1e-4 * history[-1]
     assert set(model.solver_) == {"rows", "F", "G"}
+
+
+@pytest.mark.parametrize("ranks", [(4, 2), (2, 4)])
+def test_a_wider_side_adds_columns_of_zeros(ranks):
+    """Only the singular values of W are penalised, and the shorter side sets their number."""
+    rng = np.random.default_rng(0)
+    X, task = rng.standard_normal((120, 6)), np.repeat(np.arange(5), 24)
+    y = X @ rng.standard_normal(6) + rng.standard_normal(120)
+    wide = TriFactorRegressor(*ranks, random_state=0).fit(X, y, task=task)
+    even = TriFactorRegressor(2, 2, random_state=0).fit(X, y, task=task)
+    np.testing.assert_array_equal(wide.coef_, even.coef_)
+    shapes = wide.feature_factor_.shape, wide.core_.shape, wide.task_factor_.shape
+    assert shapes == ((6, ranks[0]), ranks, (5, ranks[1]))
+    product = wide.task_factor_ @ wide.core_.T @ wide.feature_factor_.T
+    np.testing.assert_allclose(product, wide.coef_, atol=1e-12)
+    free = TriFactorRegressor(*ranks, core_penalty=None, random_state=0).fit(X, y, task=task)
+    assert np.linalg.norm(free.feature_factor_, axis=0).all()

@@ -16,6 +16,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 
+import comtl.grid as grid_module
 from comtl import (
     BiFactorClassifier,
     BiFactorClassifierCV,
@@ -50,7 +51,8 @@ def problem(kind, n_classes=2):
 
 
 def search(kind, **params):
-    return kind(2, **{"alphas": ALPHAS, "cv": 3, "tol": 1e-2, "random_state": 0, **params})
+    plain = {"alphas": ALPHAS, "cv": 3, "tol": 1e-2, "warm_path": False, "random_state": 0}
+    return kind(2, **{**plain, **params})
 
 
 def losses_by_hand(plain, X, y, task, folds, weight):
@@ -99,6 +101,48 @@ def test_scores_are_those_of_the_plain_estimator(kind, n_classes):
     np.testing.assert_array_equal(model.task_clusters_, chosen.task_clusters_)
     fitted = {name for name in vars(chosen) if name.endswith("_")}
     assert fitted <= set(vars(model))
+
+
+@each_search
+def test_warm_paths_find_the_same_winner(kind):
+    X, y, task = problem(kind)
+    grid = {"alphas": (0.03, 0.3, 3.0, 30.0, 300.0), "tol": 1e-4, "cv": 3, "random_state": 0}
+    cold, warm = (kind(2, **grid, warm_path=path).fit(X, y, task=task) for path in (False, True))
+    assert warm.best_params_ == cold.best_params_
+    assert warm.best_score_ == pytest.approx(cold.best_score_, rel=1e-6)
+    np.testing.assert_allclose(warm.coef_, cold.coef_, atol=1e-10)
+    scores = [model.cv_results_["mean_test_score"] for model in (cold, warm)]
+    order = np.argsort(scores[1])[::-1]  # the best three have been fitted anew
+    np.testing.assert_allclose(scores[0][order[:3]], scores[1][order[:3]], rtol=1e-6)
+
+
+def test_settings_that_come_to_one_recipe_are_fitted_once(monkeypatch):
+    X, y, task = problem(TriFactorRegressorCV)
+    fits = []
+    original = grid_module.fit_steps
+
+    def counted(problem, recipe, *rest, **named):
+        fits.append(recipe.ranks)
+        return original(problem, recipe, *rest, **named)
+
+    monkeypatch.setattr(grid_module, "fit_steps", counted)
+    ranks = [1, 2, 3]
+    model = TriFactorRegressorCV(ranks, ranks, alphas=(1.0,), cv=2, random_state=0)
+    model.fit(X, y, task=task)
+    assert sorted(fits) == [(1, 1)] * 2 + [(2, 2)] * 2 + [(3, 3)] * 2
+    scores = dict(
+        zip(
+            [(p["n_feature_clusters"], p["n_task_clusters"]) for p in model.cv_results_["params"]],
+            model.cv_results_["mean_test_score"],
+            strict=True,
+        )
+    )
+    for (K1, K2), score in scores.items():
+        assert score == scores[min(K1, K2), min(K1, K2)]
+        plain = TriFactorRegressor(K1, K2, alpha_task=1.0, random_state=0)
+        folds = list(TaskStratifiedKFold(2).split(X, None, task))
+        expected = losses_by_hand(plain, X, y, task, folds, np.ones(len(y)))
+        assert -score == pytest.approx(expected, rel=1e-6)
 
 
 @each_search

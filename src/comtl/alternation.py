@@ -103,11 +103,15 @@ def start_state(
     init: str = "svd",
     seed: int = 0,
     factors: Factors | None = None,
+    anneal: bool = False,
 ) -> State:
-    """Return the starting state: from given factors, or by ``init`` after the pooled parts."""
+    """Return the starting state: from given factors, or by ``init`` after the pooled parts.
+
+    Given factors start with the smoothing at its floor, unless ``anneal`` begins it anew.
+    """
     held = dict(recipe.held or {})
     penalties = {name: choose_penalty(entry) for name, entry in recipe.penalties.items()}
-    start = schedule.smoothing if factors is not None else schedule.start_smoothing
+    start = schedule.start_smoothing if factors is None or anneal else schedule.smoothing
     point = factors
     if point is None:
         point = empty_factors(datafit, *recipe.ranks, "S" in recipe.penalties, like)

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from .alternation import Recipe, Schedule, Step, alternate, start_state
 from .data import TaskData, read_training
+from .factors import padded
 from .fitted import FittedTasks
 from .losses import Logistic, Loss, Squared
 from .parameters import require_choice, require_flag, require_integer, require_number
@@ -108,16 +109,21 @@ class FactorModel(FittedTasks):
         )
 
     def _recipe(self, n_features: int, n_columns: int) -> Recipe:
+        penalties, ranks = self._penalties(), self._ranks(n_features, n_columns)
+        if all(penalty.root is not None for penalty in penalties.values()):
+            # Such penalties see only the singular values of W, whose rank the shorter side sets:
+            # columns beyond it are zero at every optimum, so they are left out of the fit.
+            ranks = (min(ranks), min(ranks))
         return Recipe(
-            penalties=self._penalties(),
-            ranks=self._ranks(n_features, n_columns),
+            penalties=penalties,
+            ranks=ranks,
             shared=max(self.alpha_shared, _LEAST) if self.shared else None,
             intercept=self.fit_intercept,
         )
 
     def _problem(self, data: TaskData, columns: Columns) -> Problem:
         cells = self._binary(data, columns)
-        ranks = self._ranks(cells.n_features, cells.n_tasks)
+        ranks = self._recipe(cells.n_features, cells.n_tasks).ranks
         return build_problem(
             cells,
             self._loss(),
@@ -193,7 +199,7 @@ class FactorModel(FittedTasks):
         if "_state" not in vars(self) or not np.array_equal(self.tasks_, data.tasks):
             return None
         factors = self._state.factors
-        ranks = self._ranks(data.n_features, len(columns.task))
+        ranks = self._recipe(data.n_features, len(columns.task)).ranks
         same = factors.F.shape == (data.n_features, ranks[0])
         same = same and factors.G.shape == (len(columns.task), ranks[1])
         return factors if same and factors.F.dtype == data.X.dtype else None
@@ -216,9 +222,10 @@ class FactorModel(FittedTasks):
         self._state, self._units, self._columns, self._seed = step.state, units, columns, seed
         self._multi_output = data.multi_output
         scale = units.target_scale * units.inverse_scale
-        self.feature_factor_ = scale[:, None] * factors.F
+        self._widths = self._ranks(*factors.coef_shape)
+        self.feature_factor_ = padded(scale[:, None] * factors.F, self._widths[0])
         if factors.S is not None:
-            self.core_ = factors.S
+            self.core_ = padded(padded(factors.S, self._widths[1]).T, self._widths[0]).T
         self.feature_relation_ = step.state.penalties["F"].relation_of(factors.F, self.smoothing)
         self.task_relation_ = step.state.penalties["G"].relation_of(factors.G, self.smoothing)
         self._set_linear(units.linear(factors))
@@ -231,10 +238,18 @@ def fit_steps(
     init: str,
     seed: int,
     factors: Any = None,
+    *,
+    anneal: bool = False,
 ) -> Any:
-    """Yield the fit of a problem sweep by sweep."""
-    like = problem.units.shift
+    """Yield the fit of a problem sweep by sweep, from ``factors`` if given."""
     start = start_state(
-        problem.datafit, recipe, schedule, like=like, init=init, seed=seed, factors=factors
+        problem.datafit,
+        recipe,
+        schedule,
+        like=problem.units.shift,
+        init=init,
+        seed=seed,
+        factors=factors,
+        anneal=anneal,
     )
     yield from alternate(problem.datafit, start, schedule)

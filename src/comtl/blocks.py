@@ -107,6 +107,9 @@ class RowBlocks:
         self.ranges = [(start, min(start + size, rows)) for start in range(0, rows, size)]
         self._views = [self._view(*span) for span in self.ranges] if self.packed else []
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RowBlocks, (self.X,)  # Pickled views would hold the rows a second time.
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""

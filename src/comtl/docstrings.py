@@ -30,8 +30,12 @@ _BLOCKS = {
         cv : int, splitter or list of splits, default=5
             Folds. An int cuts every task (and every class in it) into that many parts; the folds
             depend on nothing else.
+        warm_path : bool, default=True
+            Whether to start each fit along ``alphas`` from the one before. The best settings are
+            fitted anew from the usual start, so the winner's score is that of a fit of its own;
+            the scores of the others are those of the path. False: all are fits of their own.
         n_jobs : int or None, default=None
-            Folds fitted at the same time, in processes of joblib.
+            Paths of fits at the same time, in processes of joblib.
         """,
     "alpha_task": """
         alpha_task : float, default=0.5

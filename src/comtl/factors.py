@@ -59,6 +59,11 @@ class Factors:
         return self.offset + self.deviations
 
     @property
+    def coef_shape(self) -> tuple[int, int]:
+        """Features and tasks."""
+        return self.F.shape[0], self.G.shape[0]
+
+    @property
     def coef(self) -> Array:
         """Weights of all tasks, ``P × T``: for small sizes and for looking at."""
         return self.shared[:, None] + self.F @ self.mixing.T
@@ -82,6 +87,22 @@ class Factors:
             between(self.offset, other.offset),
             between(self.deviations, other.deviations),
         )
+
+
+def padded(values: Array, columns: int) -> Array:
+    """First columns of a matrix, zeros for those it lacks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.factors import padded
+    >>> padded(np.ones((1, 2)), 3)
+    array([[1., 1., 0.]])
+    """
+    xp = namespace(values)
+    missing = max(columns - values.shape[1], 0)
+    blank = xp.zeros((values.shape[0], missing), dtype=values.dtype)
+    return xp.concat([values[:, :columns], blank], axis=1)
 
 
 def thin_svd(left: Array, right: Array) -> tuple[Array, Array, Array]:

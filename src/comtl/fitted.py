@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .adaptation import adapt_columns
 from .clusters import cluster_rows, embeddings
 from .data import TaskData, encode_tasks, read_rows, read_training
+from .factors import padded
 from .frames import is_frame
 from .losses import Loss
 from .predictor import LinearTasks
@@ -38,6 +39,7 @@ class FittedTasks(BaseEstimator, ABC):
     _linear: LinearTasks
     _multi_output: bool
     _seed: int
+    _widths: tuple[int, int]
 
     @abstractmethod
     def _loss(self) -> Loss:
@@ -68,7 +70,7 @@ class FittedTasks(BaseEstimator, ABC):
     def _set_linear(self, linear: LinearTasks) -> None:
         """Keep the weights of all columns, and the means that serve unseen tasks."""
         self._linear = linear
-        self.task_factor_ = linear.task_factor
+        self.task_factor_ = padded(linear.task_factor, self._widths[1])
         self.shared_coef_ = linear.shared
         self._cluster_cache: dict[str, np.ndarray] = {}
         index = self._columns.index

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils import _safe_indexing, indexable
 
-from .base import FactorModel, fit_steps
+from .base import FactorModel
 from .data import TaskData, read_rows, read_training
 from .docstrings import documented
 from .estimators import (
@@ -26,8 +24,9 @@ from .estimators import (
 )
 from .folds import TaskStratifiedKFold
 from .frames import read_classes
+from .grid import Fold, grid_losses
 from .outputs import ClassifierOutputs, RegressorOutputs
-from .parameters import require_integer, require_number
+from .parameters import require_flag, require_integer, require_number
 from .problem import Columns
 
 ALPHAS = (1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
@@ -38,6 +37,7 @@ class CrossValidated(FactorModel):
 
     alphas: Sequence[float]
     cv: Any
+    warm_path: bool
     n_jobs: int | None
     _plain_class: ClassVar[type[FactorModel]]
     _rank_names: ClassVar[tuple[str, ...]]
@@ -93,25 +93,27 @@ class CrossValidated(FactorModel):
             The fitted estimator.
         """
         grid = self._grid()
+        require_flag("warm_path", self.warm_path)
         models = [self._plain(setting) for setting in grid]
         for model in models:
             model._check_parameters()
         data = read_training(self, X, y, task, sample_weight, classification=self._classification)
         # Losses are compared in units of the target, whose squares may be out of range.
         unit = 1.0 if self._classification else float(np.abs(data.y).max()) or 1.0
-        jobs = (
-            delayed(_fold_losses)(
-                models,
-                unit,
-                *(self._part(part, X, y, task, sample_weight, data.classes) for part in split),
-            )
-            for split in self._splits(X, y, task)
-        )
-        losses, weights = map(np.array, zip(*Parallel(n_jobs=self.n_jobs)(jobs), strict=True))
+
+        def folds() -> Iterator[Fold]:
+            for split in self._splits(X, y, task):
+                train, test = (
+                    self._part(part, X, y, task, sample_weight, data.classes) for part in split
+                )
+                yield Fold.of(models, train, test, unit)
+
+        columns = Columns.of(data)
+        size = data.n_features, len(columns.task)
+        losses, weights = grid_losses(models, size, folds, warm=self.warm_path, n_jobs=self.n_jobs)
         mean = np.average(losses, axis=0, weights=weights)
         best = int(mean.argmin())
         refitted = models[best]
-        columns = Columns.of(data)
         refitted._run(refitted._problem(data, columns), data, columns)
         for name, value in vars(refitted).items():
             if name not in refitted.get_params():
@@ -169,6 +171,7 @@ class BiFactorCV(CrossValidated, BiFactor):
         *,
         alphas: Sequence[float] = ALPHAS,
         cv: Any = 5,
+        warm_path: bool = True,
         n_jobs: int | None = None,
         alpha_feature: float = 0.1,
         feature_penalty: str = "relation",
@@ -190,6 +193,7 @@ class BiFactorCV(CrossValidated, BiFactor):
         self.n_components = n_components  # type: ignore[assignment]
         self.alphas = alphas
         self.cv = cv
+        self.warm_path = warm_path
         self.n_jobs = n_jobs
         self.alpha_feature = alpha_feature
         self.feature_penalty = feature_penalty
@@ -221,6 +225,7 @@ class TriFactorCV(CrossValidated, TriFactor):
         *,
         alphas: Sequence[float] = ALPHAS,
         cv: Any = 5,
+        warm_path: bool = True,
         n_jobs: int | None = None,
         alpha_feature: float = 0.1,
         core_penalty: str | None = "ridge",
@@ -245,6 +250,7 @@ class TriFactorCV(CrossValidated, TriFactor):
         self.n_task_clusters = n_task_clusters  # type: ignore[assignment]
         self.alphas = alphas
         self.cv = cv
+        self.warm_path = warm_path
         self.n_jobs = n_jobs
         self.alpha_feature = alpha_feature
         self.feature_penalty = feature_penalty
@@ -396,21 +402,3 @@ class TriFactorClassifierCV(ClassifierOutputs, TriFactorCV):
     """
 
     _plain_class: ClassVar[type[FactorModel]] = TriFactorClassifier
-
-
-def _fold_losses(
-    models: list[FactorModel], unit: float, train: TaskData, test: TaskData
-) -> tuple[list[float], float]:
-    """Held-out loss of every setting on one fold, and the fold's weight; rows are shared."""
-    columns = Columns.of(train)
-    count = len(columns.task)
-    widest = max(models, key=lambda model: model._ranks(train.n_features, count)[0])
-    problem = widest._problem(train, columns)
-    losses = []
-    for model in map(copy.copy, models):  # threads of joblib share the models
-        recipe = model._recipe(train.n_features, count)
-        seed = int(check_random_state(model.random_state).randint(2**31 - 1))
-        *_, step = fit_steps(problem, recipe, model._schedule(), model.init, seed)
-        model._keep(step, [], problem, train, columns, seed)
-        losses.append(model._held_out_loss(test, unit))
-    return losses, float(test.weights.sum())

@@ -7,7 +7,7 @@ import numpy as np
 from .arrays import Array, dot, namespace
 from .clusters import cluster_rows
 from .datafits.base import Datafit, Expansion
-from .factors import Factors
+from .factors import Factors, padded
 from .gauge import rectangular, split_exponents
 from .penalties import Penalty
 
@@ -85,8 +85,8 @@ def start_factors(
     scale = _fitting_scale(expansion, U[:, : min(K1, K2)], sigma[: min(K1, K2)], V, init)
     sigma = xp.clip(scale * sigma, min=float(xp.finfo(sigma.dtype).smallest_normal) ** 0.25)
     exponents = split_exponents(penalties) or dict.fromkeys(penalties, 1.0 / len(penalties))
-    left = _feasible(_padded(U * sigma[None, :] ** exponents["F"], K1), penalties["F"], rng)
-    right = _feasible(_padded(V * sigma[None, :] ** exponents["G"], K2), penalties["G"], rng)
+    left = _feasible(padded(U * sigma[None, :] ** exponents["F"], K1), penalties["F"], rng)
+    right = _feasible(padded(V * sigma[None, :] ** exponents["G"], K2), penalties["G"], rng)
     core = None
     if factors.S is not None:
         core = rectangular(sigma[: min(K1, K2)] ** exponents["S"], K1, K2)
@@ -115,13 +115,6 @@ def _fitting_scale(expansion: Expansion, U: Array, sigma: Array, V: Array, init:
     if init == "random":
         return (2.0 * expansion.value / curvature) ** 0.5
     return max(-dot(slope, U) / curvature, 1e-3)
-
-
-def _padded(values: Array, columns: int) -> Array:
-    xp = namespace(values)
-    missing = max(columns - values.shape[1], 0)
-    blank = xp.zeros((values.shape[0], missing), dtype=values.dtype)
-    return xp.concat([values[:, :columns], blank], axis=1)
 
 
 def _feasible(factor: Array, penalty: Penalty, rng: np.random.Generator) -> Array:

@@ -1,0 +1,75 @@
+"""The paper's grid on the synthetic sets: our search against `GridSearchCV` over the same settings.
+
+`make bench` writes the result beside this file; `python benchmarks/bench_grid.py syn1` runs one set.
+"""
+
+import sys
+import time
+import warnings
+
+import numpy as np
+from sklearn.model_selection import GridSearchCV
+
+from comtl import TaskStratifiedKFold, TriFactorRegressor, TriFactorRegressorCV
+from comtl.datasets import make_synthetic
+
+RANKS = [2, 3, 5, 7, 9, 10, 15]
+ALPHAS = [10.0**power for power in range(-3, 4)]
+
+
+def seconds(work):
+    begun = time.perf_counter()
+    result = work()
+    return time.perf_counter() - begun, result
+
+
+def searches(name, peer):
+    data = make_synthetic(name, random_state=0)
+    folds = list(TaskStratifiedKFold(3).split(data.X, None, data.task))
+    found = {}
+    for label, warm in (("warm paths", True), ("separate fits", False)):
+        model = TriFactorRegressorCV(
+            RANKS, RANKS, alphas=ALPHAS, cv=folds, warm_path=warm, n_jobs=2, random_state=0
+        )
+        spent, _ = seconds(lambda model=model: model.fit(data.X, data.y, task=data.task))
+        found[label] = spent, model.best_params_, -model.best_score_
+    if peer:
+        grid = {"alpha_task": ALPHAS, "n_feature_clusters": RANKS, "n_task_clusters": RANKS}
+        rows = np.column_stack([data.X, data.task])
+        model = GridSearchCV(
+            TriFactorRegressor(task_column=20, random_state=0),
+            grid,
+            scoring="neg_mean_squared_error",
+            cv=folds,
+            n_jobs=2,
+            refit=True,
+        )
+        spent, _ = seconds(lambda: model.fit(rows, data.y))
+        found["GridSearchCV"] = spent, model.best_params_, -model.best_score_
+    return found
+
+
+def main(names):
+    print("# The paper's grid\n\nWritten by `python benchmarks/bench_grid.py`: λ2 × K1 × K2 = 343")
+    print("settings, 3 folds, two processes; refit included. Ratios are within one run.\n")
+    print("| set | search | seconds | ratio | λ2, K1, K2 | held-out loss |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for name in names:
+        found = searches(name, peer=name == names[0])
+        slowest = max(spent for spent, *_ in found.values())
+        for label, (spent, best, loss) in found.items():
+            setting = ", ".join(
+                f"{best[key]:g}" for key in ("alpha_task", "n_feature_clusters", "n_task_clusters")
+            )
+            ratio = slowest / spent
+            print(f"| {name} | {label} | {spent:.1f} | {ratio:.1f} | {setting} | {loss:.5f} |")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    # Also in the processes that joblib starts.
+    import os
+
+    os.environ["PYTHONWARNINGS"] = "ignore"
+    main(sys.argv[1:] or [f"syn{number}" for number in range(1, 6)])
