@@ -130,10 +130,10 @@ def test_direct_solvers():
             solved.append(TwoTermSylvester(C, asarray(small), 1.1, low).solve(right).value)
         singular = asarray(np.outer(basis[0], basis[0]))
         solved.append(solve_symmetric(singular, asarray(basis[0])).value)
-        tasks, row = asarray(blocks), asarray(random(T, K + 1))
+        tasks, row, ridge = asarray(blocks), asarray(random(T, K + 1)), asarray(np.ones(K + 1))
         for coupling in (asarray(0.3 * random(T, K)), asarray(np.zeros((T, 0)))):
-            solved.append(solve_coupled_blocks(tasks, coupling, row).value)
-            solved.append(coupled_blocks(tasks, coupling)(row))
+            solved.append(solve_coupled_blocks(tasks, coupling, ridge, row).value)
+            solved.append(coupled_blocks(tasks, coupling, ridge)(row))
         return tuple(solved)
 
     assert_same(run)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from comtl import arrays
 from comtl.relations import Relation
 from helpers import random_definite
 
@@ -75,3 +76,25 @@ def test_of_factor_is_the_best_matrix_of_trace_one(shape):
 def test_zero_factor_relates_nothing():
     relation = Relation.of_factor(np.zeros((4, 2)), EPSILON)
     assert_allclose(relation.toarray(), np.eye(4) / 4, atol=1e-15)
+
+
+@pytest.mark.parametrize("rank", [4, 2, 0])
+@pytest.mark.parametrize("tall", [False, True])
+def test_bases_by_inner_products_are_as_good_as_those_of_lapack(tall, rank, monkeypatch):
+    if tall:
+        monkeypatch.setattr(arrays, "TALL", 10)
+    rng = np.random.default_rng(0)
+    sizes = np.array([1.0, 1e-2, 1e-4, 1e-6])[:rank]
+    left, right = (np.linalg.qr(rng.standard_normal((n, 4)))[0][:, :rank] for n in (50, 4))
+    matrix = (left * sizes) @ right.T
+    basis, rest = arrays.orthonormal(matrix)
+    assert_allclose(basis @ rest, matrix, atol=1e-12)
+    lengths = np.sort(np.linalg.svd(basis, compute_uv=False))[::-1]
+    assert_allclose(lengths[:rank], 1.0, atol=1e-9)
+    assert_allclose(lengths * (1.0 - lengths), 0.0, atol=1e-9)
+    dense = np.linalg.svd(matrix @ matrix.T + 1e-6 * np.eye(50))[0]
+    relation = Relation.of_factor(matrix, 1e-6)
+    expected = (
+        dense @ np.diag(np.sqrt(np.linalg.eigvalsh(matrix @ matrix.T)[::-1] + 1e-6)) @ dense.T
+    )
+    assert_allclose(relation.toarray() * relation.trace, expected, atol=1e-9)

@@ -7,6 +7,7 @@ from scipy.optimize import lsq_linear, nnls
 
 from comtl.design import Covariance
 from comtl.penalties import L1, LearnedRelation, NonNegative, Ridge, Simplex
+from comtl.solvers import woodbury as woodbury_module
 from comtl.solvers.conjugate_gradient import conjugate_gradient
 from comtl.solvers.dense import solve_symmetric
 from comtl.solvers.proximal import largest_eigenvalue, proximal_gradient
@@ -129,9 +130,12 @@ def coupled_matrix(blocks, low, width):
     return (matrix - np.einsum("st,ij->sitj", low @ low.T, coupling)).reshape(T * n, T * n)
 
 
+@pytest.mark.parametrize("sliced", [False, True])
 @pytest.mark.parametrize("uncoupled", [0, 1])
 @pytest.mark.parametrize("T", [6, 3, 1])
-def test_coupled_blocks_solve_the_dense_system(T, uncoupled):
+def test_coupled_blocks_solve_the_dense_system(T, uncoupled, sliced, monkeypatch):
+    if sliced:
+        monkeypatch.setattr(woodbury_module, "_SLICE", 80)
     rng = np.random.default_rng(T)
     width = 3
     n = width + uncoupled
@@ -140,8 +144,11 @@ def test_coupled_blocks_solve_the_dense_system(T, uncoupled):
     low = np.pad(low, ((0, 0), (0, width - low.shape[1]))) * rng.uniform(0.2, 1.0, width)
     right = rng.standard_normal((T, n))
     matrix = coupled_matrix(blocks, low, width)
-    assert_allclose(coupled_blocks(blocks, low)(right).ravel(), matrix @ right.ravel(), **EXACT)
-    solution = solve_coupled_blocks(blocks, low, right)
+    ridge = rng.uniform(0.1, 0.5, n)
+    bare = blocks - np.diag(ridge)
+    image = coupled_blocks(bare, low, ridge)(right)
+    assert_allclose(image.ravel(), matrix @ right.ravel(), **EXACT)
+    solution = solve_coupled_blocks(bare, low, ridge, right)
     assert solution.solver == "woodbury"
     assert_allclose(solution.value.ravel(), np.linalg.solve(matrix, right.ravel()), **EXACT)
 
@@ -149,17 +156,17 @@ def test_coupled_blocks_solve_the_dense_system(T, uncoupled):
 def test_blocks_without_coupling_are_solved_one_by_one():
     rng = np.random.default_rng(0)
     blocks = np.stack([random_definite(rng, 3) for _ in range(4)])
-    right, none = rng.standard_normal((4, 3)), np.zeros((4, 0))
-    solution = solve_coupled_blocks(blocks, none, right)
+    right, none, ridge = rng.standard_normal((4, 3)), np.zeros((4, 0)), np.array([0.0, 1.0, 2.0])
+    solution = solve_coupled_blocks(blocks, none, ridge, right)
     assert solution.solver == "blocks"
-    assert_allclose(coupled_blocks(blocks, none)(solution.value), right, **EXACT)
+    assert_allclose(coupled_blocks(blocks, none, ridge)(solution.value), right, **EXACT)
 
 
 def test_a_block_of_deficient_rank_is_no_error():
     z = np.array([1.0, 3.0, 1.0 / 3.0])
     blocks = 1e16 * np.outer(z, z)[None]
     right = blocks @ np.ones((3, 1))
-    solution = solve_coupled_blocks(blocks, np.zeros((1, 0)), right[:, :, 0])
+    solution = solve_coupled_blocks(blocks, np.zeros((1, 0)), np.zeros(3), right[:, :, 0])
     assert_allclose(blocks @ solution.value[:, :, None], right, rtol=1e-6)
 
 

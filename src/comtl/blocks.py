@@ -144,8 +144,15 @@ class RowBlocks:
 
     def forward(self, right: Array) -> Array:
         """``X @ right``."""
-        parts = self.each(lambda n: [block.forward(right) for block in self.chunk(n)])
-        return namespace(right).concat([part for chunk in parts for part in chunk], axis=0)
+        result = namespace(right).empty((self.shape[0], right.shape[1]), dtype=right.dtype)
+
+        def part(number: int) -> None:
+            for block in self.chunk(number):
+                result[block.start : block.stop, :] = block.forward(right)
+
+        for _ in self.each(part):
+            pass
+        return result
 
     def backward(self, left: Array) -> Array:
         """``X.T @ left``."""

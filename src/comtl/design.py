@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .arrays import DENSE_SIDE, Array, namespace
+from .arrays import DENSE_SIDE, Array, namespace, orthonormal
 from .blocks import RowBlocks, added
 
 _DENSE_CELLS = 2**20
@@ -91,12 +91,19 @@ class Design:
         return self.inverse_scale[:, None] * right, self.shift @ right
 
     def unloaded(self, back: Array, total: Array) -> Array:
-        """Product of the transpose with some ``left``, from ``Xᵀ left`` and ``leftᵀ 1``."""
-        return self.inverse_scale[:, None] * back - self.shift[:, None] * total[None, :]
+        """Product of the transpose with some ``left``, from ``Xᵀ left`` and ``leftᵀ 1``.
+
+        ``back`` is used up.
+        """
+        back *= self.inverse_scale[:, None]
+        back -= self.shift[:, None] * total[None, :]
+        return back
 
     def __matmul__(self, right: Array) -> Array:
         scaled, constant = self.loaded(right)
-        return self.blocks.forward(scaled) - constant[None, :]
+        product = self.blocks.forward(scaled)
+        product -= constant[None, :]
+        return product
 
     def transposed_matmul(self, left: Array) -> Array:
         """Product of the transpose with ``left`` of shape (rows, k)."""
@@ -118,7 +125,7 @@ class Design:
         """Standardised rows of any numbers as a dense block."""
         return Design(self.X[rows], self.shift, self.inverse_scale).dense_rows(0, len(rows))
 
-    def covariance(self, weights: Array, rank: int = 32, seed: int = 0) -> Covariance:
+    def covariance(self, weights: Array, rank: int = 16, seed: int = 0) -> Covariance:
         """Pooled weighted second moments, as a preconditioner needs them: from some of the rows.
 
         For few columns the whole matrix, else its leading part.
@@ -127,8 +134,10 @@ class Design:
         total = float(xp.sum(weights))
         rows, columns = self.shape
         few = columns <= DENSE_SIDE
-        cells = max(_SAMPLE_CELLS, 8 * columns**2) if few else _SAMPLE_CELLS
-        step = -(-self.blocks.filled // cells)
+        if few:
+            step = rows * columns // max(_SAMPLE_CELLS, 8 * columns**2)
+        else:
+            step = self.blocks.filled // _SAMPLE_CELLS
         if step > 1:
             # Every so many rows: tasks lie next to each other, so each has its part.
             kept = np.arange(0, rows, step)
@@ -145,9 +154,9 @@ class Design:
         rng = np.random.default_rng(seed)
         basis = xp.asarray(rng.standard_normal((columns, rank)), dtype=self.dtype)
         for _ in range(3):
-            basis, _ = xp.linalg.qr(basis)
+            basis, _ = orthonormal(basis)
             basis = self.transposed_matmul(weights[:, None] * (self @ basis)) / total
-        basis, triangle = xp.linalg.qr(basis)
+        basis, triangle = orthonormal(basis)
         left, values, _ = xp.linalg.svd(triangle, full_matrices=False)
         rest = max(self._mean_square(weights, total) - float(xp.sum(values)), 0.0)
         return Covariance(basis @ left, values, rest / (columns - rank))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .arrays import Array, namespace
+from .arrays import Array, namespace, orthonormal
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ def thin_svd(left: Array, right: Array) -> tuple[Array, Array, Array]:
     array([6.])
     """
     xp = namespace(left)
-    left, upper = xp.linalg.qr(left)
-    right, lower = xp.linalg.qr(right)
+    left, upper = orthonormal(left)
+    right, lower = orthonormal(right)
     core = upper @ lower.T
     U, sigma, Vt = xp.linalg.svd(core, full_matrices=False)
     return left @ U, sigma, right @ Vt.T

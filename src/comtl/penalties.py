@@ -248,7 +248,7 @@ class LearnedRelation(Penalty):
 
     def started(self, factor: Array, relative_epsilon: float) -> LearnedRelation:
         xp = namespace(factor)
-        scale = float(xp.linalg.svdvals(factor)[0]) ** 2 or 1.0
+        scale = float(xp.linalg.eigvalsh(factor.T @ factor)[-1]) or 1.0
         epsilon = relative_epsilon * scale
         relation = Relation.of_factor(factor, epsilon)
         return replace(

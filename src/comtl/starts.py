@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import Array, dot, namespace
+from .arrays import Array, dot, namespace, orthonormal
 from .clusters import cluster_rows
 from .datafits.base import Datafit, Expansion
 from .factors import Factors, padded
@@ -48,11 +48,11 @@ def spectral_triple(
     right = xp.asarray(rng.standard_normal((tasks, width)), dtype=like.dtype)
     left = right
     for _ in range(POWERS):
-        left, _ = xp.linalg.qr(-expansion.gradient(share[:, None] * right)[0])
-        right, _ = xp.linalg.qr(-share[:, None] * expansion.task_gradient(left))
-    small = -expansion.gradient(share[:, None] * right)[0]
-    U, sigma, Vt = xp.linalg.svd(small, full_matrices=False)
-    return U[:, :rank], sigma[:rank], (right @ Vt.T)[:, :rank]
+        left, _ = orthonormal(-expansion.gradient(share[:, None] * right)[0])
+        right, _ = orthonormal(-share[:, None] * expansion.task_gradient(left))
+    left, rest = orthonormal(-expansion.gradient(share[:, None] * right)[0])
+    U, sigma, Vt = xp.linalg.svd(rest)
+    return (left @ U)[:, :rank], sigma[:rank], (right @ Vt.T)[:, :rank]
 
 
 def random_triple(

@@ -22,6 +22,8 @@ from .systems import FeatureSystem
 DENSE_UNKNOWNS = 100
 WOODBURY_WIDTH = 12
 """Largest sizes of the direct solvers; see benchmarks/bench_engine.md."""
+_TASKS = 4096
+"""Tasks summed up at a time."""
 
 
 @dataclass(frozen=True)
@@ -119,17 +121,16 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Fac
         short = width - low.shape[1]
         low = xp.concat([low, xp.zeros((low.shape[0], short), dtype=low.dtype)], axis=1)
     slope = penalty.gradient(point.G)
+    ridge = xp.full(width, alpha, dtype=slope.dtype)
     if not state.pooled or not penalty.smooth:
         hessian, gradient = hessian[:, :width, :width], gradient[:, :width] + slope
-        blocks = hessian + alpha * xp.eye(width, dtype=hessian.dtype)
     else:
         pooled = 2.0 * state.pooling
         gradient = gradient + xp.concat([slope, pooled * point.deviations[:, None]], axis=1)
-        ridge = xp.concat([xp.full(width, alpha), xp.full(1, pooled)])
-        blocks = hessian + xp.astype(ridge, hessian.dtype) * xp.eye(width + 1, dtype=hessian.dtype)
+        ridge = xp.concat([ridge, xp.full(1, pooled, dtype=slope.dtype)])
     if not penalty.smooth:
         solution = proximal_gradient(
-            coupled_blocks(blocks, low),
+            coupled_blocks(hessian, low, ridge),
             gradient,
             point.G,
             penalty,
@@ -138,11 +139,11 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Fac
         )
         return point.with_(G=solution.value), solution
     if width <= WOODBURY_WIDTH or not low.shape[1]:
-        solution = solve_coupled_blocks(blocks, low, -gradient)
+        solution = solve_coupled_blocks(hessian, low, ridge, -gradient)
     else:
-        inverse = xp.linalg.inv(regular(blocks))
+        inverse = xp.linalg.inv(regular(hessian, ridge))
         solution = conjugate_gradient(
-            coupled_blocks(blocks, low),
+            coupled_blocks(hessian, low, ridge),
             -gradient,
             preconditioner=lambda r: (inverse @ r[:, :, None])[:, :, 0],
             tol=inner.tol,
@@ -169,9 +170,13 @@ def core_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Fac
     xp = namespace(point.G)
     K1, K2 = point.S.shape
     tasks = point.G.shape[0]
-    pairs = xp.reshape(point.G[:, :, None] * point.G[:, None, :], (tasks, K2 * K2))
-    blocks = xp.reshape(quadratic.hessian[:, :K1, :K1], (tasks, K1 * K1))
-    matrix = xp.reshape(blocks.T @ pairs, (K1, K1, K2, K2))
+    matrix = xp.zeros((K1 * K1, K2 * K2), dtype=point.G.dtype)
+    for first in range(0, tasks, _TASKS):
+        last = min(first + _TASKS, tasks)
+        own, blocks = point.G[first:last, :], quadratic.hessian[first:last, :K1, :K1]
+        pairs = xp.reshape(own[:, :, None] * own[:, None, :], (-1, K2 * K2))
+        matrix = matrix + xp.reshape(blocks, (-1, K1 * K1)).T @ pairs
+    matrix = xp.reshape(matrix, (K1, K1, K2, K2))
     matrix = xp.reshape(xp.permute_dims(matrix, (0, 2, 1, 3)), (K1 * K2, K1 * K2))
     alpha, _ = penalty.curvature(point.S)
     matrix = matrix + alpha * xp.eye(K1 * K2, dtype=matrix.dtype)

@@ -65,41 +65,35 @@ class FeatureSystem:
         offset = flat[-1] if self.state.intercept else xp.zeros((), dtype=flat.dtype)
         return matrix, deviations, offset
 
-    def _penalize(self, factor: Array, shared: Array) -> Array:
-        """Put the penalty's share of ``F`` and ``w0`` side by side."""
-        return factor if self.state.shared is None else self.xp.concat([factor, shared], axis=1)
-
     def right(self) -> Array:
         """Negative gradient."""
         point, state = self.state.factors, self.state
         matrix, sums = self.expansion.gradient(self.mixing)
-        factor = point.F[:, : self.width]
         if self.width:
-            factor = state.penalties["F"].gradient(point.F)
-        matrix = matrix + self._penalize(
-            factor, 2.0 * (state.shared or 0.0) * point.shared[:, None]
-        )
-        flat = self.pack(matrix, sums)
-        return -self._pool(flat, point.deviations)
+            matrix[:, : self.width] += state.penalties["F"].gradient(point.F)
+        if state.shared is not None:
+            matrix[:, self.width :] += 2.0 * state.shared * point.shared[:, None]
+        flat = self._pool(self.pack(matrix, sums), point.deviations)
+        flat *= -1.0
+        return flat
 
     def _pool(self, flat: Array, deviations: Array) -> Array:
-        """Add the pooling penalty's share to the deviations."""
-        if not self.state.pooled:
-            return flat
-        count = self.rows * self.columns
-        middle = flat[count : count + self.tasks] + 2.0 * self.state.pooling * deviations
-        return self.xp.concat([flat[:count], middle, flat[count + self.tasks :]])
+        """Add the pooling penalty's share to the deviations, in place."""
+        if self.state.pooled:
+            count = self.rows * self.columns
+            flat[count : count + self.tasks] += 2.0 * self.state.pooling * deviations
+        return flat
 
     def operator(self, flat: Array) -> Array:
         """Hessian applied to a flat vector."""
         matrix, deviations, offset = self.unpack(flat)
         image, sums = self.expansion.normal(matrix, self.mixing, deviations + offset)
-        factor = matrix[:, : self.width]
         if self.width:
-            factor = self.alpha * factor - self.low @ (self.low.T @ factor)
-        image = image + self._penalize(
-            factor, 2.0 * (self.state.shared or 0.0) * matrix[:, self.width :]
-        )
+            factor = matrix[:, : self.width]
+            image[:, : self.width] += self.alpha * factor
+            image[:, : self.width] -= self.low @ (self.low.T @ factor)
+        if self.state.shared is not None:
+            image[:, self.width :] += 2.0 * self.state.shared * matrix[:, self.width :]
         return self._pool(self.pack(image, sums), deviations)
 
     def sylvester(self) -> TwoTermSylvester:
@@ -117,7 +111,7 @@ class FeatureSystem:
         shared = None
         if state.shared is not None:
             small = xp.full((1, 1), total, dtype=sums.dtype)
-            empty = self.low[:, :0]
+            empty = xp.zeros((self.rows, 0), dtype=sums.dtype)
             shared = TwoTermSylvester(self.datafit.covariance, small, 2.0 * state.shared, empty)
 
         def apply(flat: Array) -> Array:

@@ -28,13 +28,14 @@ def conjugate_gradient(
     >>> conjugate_gradient(lambda x: 2.0 * x, np.array([2.0, 4.0])).value
     array([1., 2.])
     """
-    x = namespace(right).zeros_like(right)
-    residual = right
+    xp = namespace(right)
+    x = xp.zeros_like(right)
+    residual = xp.asarray(right, copy=True)
     start = norm(right)
     if start == 0.0:
         return Solution(x, "cg", True, {"iterations": 0, "residual": 0.0})
     scaled = residual if preconditioner is None else preconditioner(residual)
-    direction = scaled
+    direction = xp.asarray(scaled, copy=True)
     power = dot(residual, scaled)
     iterations, size = 0, start
     while iterations < max_iter and size > tol * start:
@@ -44,11 +45,13 @@ def conjugate_gradient(
         if not curvature > 0.0 or not power > 0.0:
             break
         step = power / curvature
-        x = x + step * direction
-        residual = residual - step * image
+        # In place, since these vectors are the largest arrays of a fit with many features.
+        x += step * direction
+        residual -= step * image
         scaled = residual if preconditioner is None else preconditioner(residual)
         fresh = dot(residual, scaled)
-        direction = scaled + (fresh / power) * direction
+        direction *= fresh / power
+        direction += scaled
         power = fresh
         size = norm(residual)
         iterations += 1

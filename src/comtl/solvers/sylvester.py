@@ -2,13 +2,14 @@ r"""The two-term generalised Sylvester equation :math:`C Q B + (αI - NN^\top) Q
 
 ``C`` comes with its eigenbasis (computed once for a data set), ``B`` is ``K × K`` and small.
 In both bases every column is a diagonal plus a low-rank term, so one solve costs
-:math:`O(P r K + P K^3)`. It is exact where all tasks share their rows, and the preconditioner
-of conjugate gradients elsewhere.
+:math:`O(P r K)` with ``r`` the columns of that basis and of ``N``. It is exact where all tasks
+share their rows, and the preconditioner of conjugate gradients elsewhere.
 """
 
 from __future__ import annotations
 
 from ..arrays import Array, namespace
+from ..blocks import RowBlocks
 from ..design import Covariance
 from .base import Solution
 
@@ -43,37 +44,60 @@ class TwoTermSylvester:
         xp = namespace(small)
         values, self._turn = xp.linalg.eigh(small)
         values = xp.clip(values, min=0.0)
-        self._basis = covariance.basis
-        inside = covariance.values[:, None] * values[None, :] + alpha
-        self._outside = covariance.rest * values + alpha
+        self._basis, self._low = covariance.basis, low
         self._complete = covariance.basis.shape[0] == covariance.basis.shape[1]
-        self._gain = 1.0 / inside - (0.0 if self._complete else 1.0 / self._outside[None, :])
-        self._low = low
-        if low.shape[1]:
-            # Columns of N seen through the base inverse of each column: (K, P, k).
-            copies = small.shape[0]
-            turned = self._basis.T @ low
-            seen = self._gain.T[:, :, None] * turned[None, :, :]
-            lifted = self._basis @ seen
-            if not self._complete:
-                lifted = lifted + low[None, :, :] / self._outside[:, None, None]
-            eye = xp.eye(low.shape[1], dtype=low.dtype)
-            capacitance = xp.broadcast_to(eye, (copies, *eye.shape)) - low.T @ lifted
-            # One inverse serves every application within a conjugate gradient run.
-            self._lifted = lifted @ xp.linalg.inv(capacitance)
-
-    def _base(self, right: Array) -> Array:
-        """Solve without the low-rank term, in the basis of ``B``."""
-        solved = self._basis @ (self._gain * (self._basis.T @ right))
-        return solved if self._complete else solved + right / self._outside[None, :]
+        if self._complete:
+            self._gain = 1.0 / (covariance.values[:, None] * values[None, :] + alpha)
+            if low.shape[1]:
+                # Columns of N seen through the base inverse of each column: (K, P, k).
+                lifted = self._basis @ (
+                    self._gain.T[:, :, None] * (self._basis.T @ low)[None, :, :]
+                )
+                capacitance = xp.eye(low.shape[1], dtype=low.dtype) - low.T @ lifted
+                # One inverse serves every application within a conjugate gradient run.
+                self._lifted = lifted @ xp.linalg.inv(capacitance)
+            return
+        self._sides = RowBlocks(self._basis), RowBlocks(low)
+        # A multiple δ of the identity plus U M Uᵀ with U = [V, N], whose inverse is
+        # (I - U M (δI + UᵀU M)⁻¹ Uᵀ) / δ: nothing larger than U is kept.
+        self._outside = covariance.rest * values + alpha
+        cross = self._basis.T @ low
+        inside = xp.eye(self._basis.shape[1], dtype=low.dtype)
+        gram = xp.concat(
+            [
+                xp.concat([inside, cross], axis=1),
+                xp.concat([cross.T, low.T @ low], axis=1),
+            ],
+            axis=0,
+        )
+        leading = (covariance.values - covariance.rest)[None, :] * values[:, None]
+        scale = xp.concat(
+            [leading, -xp.ones((small.shape[0], low.shape[1]), dtype=low.dtype)], axis=1
+        )
+        eye = xp.eye(gram.shape[0], dtype=low.dtype)
+        system = self._outside[:, None, None] * eye + gram[None, :, :] * scale[:, None, :]
+        self._small = scale[:, :, None] * xp.linalg.inv(system)
 
     def __call__(self, right: Array) -> Array:
         turned = right @ self._turn
-        solved = self._base(turned)
+        if not self._complete:
+            return self._by_sides(turned) @ self._turn.T
+        solved = self._basis @ (self._gain * (self._basis.T @ turned))
         if self._low.shape[1]:
             inner = (self._low.T @ solved).T[:, :, None]
-            solved = solved + (self._lifted @ inner)[:, :, 0].T
+            solved += (self._lifted @ inner)[:, :, 0].T
         return solved @ self._turn.T
+
+    def _by_sides(self, turned: Array) -> Array:
+        """Solve in place where the basis is not complete."""
+        xp = namespace(turned)
+        both = xp.concat([side.backward(turned) for side in self._sides], axis=0)
+        push = (self._small @ both.T[:, :, None])[:, :, 0].T
+        rank = self._basis.shape[1]
+        for side, part in zip(self._sides, (push[:rank, :], push[rank:, :]), strict=True):
+            turned -= side.forward(part)
+        turned /= self._outside[None, :]
+        return turned
 
     def solve(self, right: Array) -> Solution:
         """Return the exact solution for one right side."""

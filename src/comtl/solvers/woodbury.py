@@ -12,22 +12,25 @@ from collections.abc import Callable
 from ..arrays import Array, namespace
 from .base import Solution
 
+_SLICE = 2**19
+"""Numbers worked on at a time, so that nothing but the blocks grows with their number."""
 
-def coupled_blocks(blocks: Array, low: Array) -> Callable[[Array], Array]:
-    """Return the operator itself, ``(T, n) -> (T, n)``.
+
+def coupled_blocks(blocks: Array, low: Array, ridge: Array) -> Callable[[Array], Array]:
+    """Return the operator itself, ``(T, n) -> (T, n)``; ``E_t`` is a block plus the ridge.
 
     Examples
     --------
     >>> import numpy as np
     >>> from comtl.solvers.woodbury import coupled_blocks
-    >>> coupled_blocks(2.0 * np.ones((2, 1, 1)), np.ones((2, 1)))(np.ones((2, 1)))
+    >>> coupled_blocks(np.ones((2, 1, 1)), np.ones((2, 1)), np.ones(1))(np.ones((2, 1)))
     array([[0.],
            [0.]])
     """
     xp = namespace(blocks)
 
     def operator(values: Array) -> Array:
-        result = (blocks @ values[:, :, None])[:, :, 0]
+        result = (blocks @ values[:, :, None])[:, :, 0] + ridge[None, :] * values
         if not low.shape[1]:
             return result
         width = values.shape[1] - _uncoupled(blocks, low)
@@ -43,8 +46,8 @@ def _uncoupled(blocks: Array, low: Array) -> int:
     return blocks.shape[1] - low.shape[1]
 
 
-def regular(blocks: Array) -> Array:
-    """Blocks that can be inverted, however far their penalty lies below their data.
+def regular(blocks: Array, ridge: Array) -> Array:
+    """Blocks plus ridge, to be inverted however far the ridge lies below the data.
 
     What is added is lost in rounding unless a block is singular to working precision.
 
@@ -52,15 +55,16 @@ def regular(blocks: Array) -> Array:
     --------
     >>> import numpy as np
     >>> from comtl.solvers.woodbury import regular
-    >>> bool(np.linalg.det(regular(np.ones((1, 2, 2))))[0] > 0.0)
+    >>> bool(np.linalg.det(regular(np.ones((1, 2, 2)), np.zeros(2)))[0] > 0.0)
     True
     """
     xp = namespace(blocks)
-    speck = 8.0 * xp.finfo(blocks.dtype).eps * xp.linalg.trace(blocks)
-    return blocks + speck[:, None, None] * xp.eye(blocks.shape[1], dtype=blocks.dtype)
+    speck = 8.0 * xp.finfo(blocks.dtype).eps * (xp.linalg.trace(blocks) + xp.sum(ridge))
+    eye = xp.eye(blocks.shape[1], dtype=blocks.dtype)
+    return blocks + (ridge[None, :] + speck[:, None])[:, :, None] * eye
 
 
-def solve_coupled_blocks(blocks: Array, low: Array, right: Array) -> Solution:
+def solve_coupled_blocks(blocks: Array, low: Array, ridge: Array, right: Array) -> Solution:
     """Solve the coupled blocks for ``right`` (T, n) by the Woodbury identity.
 
     ``low`` has as many columns as each block has coupled unknowns, or none.
@@ -69,29 +73,44 @@ def solve_coupled_blocks(blocks: Array, low: Array, right: Array) -> Solution:
     --------
     >>> import numpy as np
     >>> from comtl.solvers.woodbury import solve_coupled_blocks
-    >>> blocks = 4.0 * np.ones((2, 1, 1))
-    >>> solve_coupled_blocks(blocks, np.ones((2, 1)), np.ones((2, 1))).value
+    >>> blocks = 3.0 * np.ones((2, 1, 1))
+    >>> solve_coupled_blocks(blocks, np.ones((2, 1)), np.ones(1), np.ones((2, 1))).value
     array([[0.5],
            [0.5]])
     """
     xp = namespace(blocks)
-    blocks = regular(blocks)
-    if not low.shape[1]:
-        return Solution(xp.linalg.solve(blocks, right[:, :, None])[:, :, 0], "blocks")
     tasks, size, _ = blocks.shape
     width = low.shape[1]
-    lift = xp.eye(size, dtype=blocks.dtype)[:, :width]
-    both = xp.concat([right[:, :, None], xp.broadcast_to(lift, (tasks, size, width))], axis=2)
-    solved = xp.linalg.solve(blocks, both)
-    base, inverse = solved[:, :, 0], solved[:, :, 1:]
+    step = max(1, _SLICE // (2 * size * size))
+    slices = [slice(first, min(first + step, tasks)) for first in range(0, tasks, step)]
+    result = xp.empty((tasks, size), dtype=blocks.dtype)
+    if not width:
+        for part in slices:
+            each = regular(blocks[part, ...], ridge)
+            result[part, :] = xp.linalg.solve(each, right[part, :, None])[:, :, 0]
+        return Solution(result, "blocks")
     # Capacitance over pairs (column of N, unknown): I - Σ_t n_t n_tᵀ ⊗ J E_t⁻¹ J.
-    pairs = xp.reshape(low[:, :, None] * low[:, None, :], (tasks, width * width))
-    inner = xp.reshape(inverse[:, :width, :], (tasks, width * width))
-    mixed = xp.reshape(pairs.T @ inner, (width, width, width, width))
+    mixed = xp.zeros((width * width, width * width), dtype=blocks.dtype)
+    seen = xp.zeros((width, width), dtype=blocks.dtype)
+    inverses = []
+    for part in slices:
+        inverse = xp.linalg.inv(regular(blocks[part, ...], ridge))
+        base = (inverse @ right[part, :, None])[:, :, 0]
+        own = low[part, :]
+        pairs = xp.reshape(own[:, :, None] * own[:, None, :], (-1, width * width))
+        inner = xp.reshape(inverse[:, :width, :width], (-1, width * width))
+        mixed = mixed + pairs.T @ inner
+        seen = seen + own.T @ base[:, :width]
+        result[part, :] = base
+        inverses = [inverse] if len(slices) == 1 else []
+    mixed = xp.reshape(mixed, (width, width, width, width))
     count = width * width
     mixed = xp.reshape(xp.permute_dims(mixed, (0, 2, 1, 3)), (count, count))
     capacitance = xp.eye(count, dtype=blocks.dtype) - 0.5 * (mixed + mixed.T)
-    seen = xp.reshape(low.T @ base[:, :width], (count, 1))
-    answer = xp.reshape(xp.linalg.solve(capacitance, seen), (width, width))
-    back = (inverse @ (low @ answer)[:, :, None])[:, :, 0]
-    return Solution(base + back, "woodbury")
+    answer = xp.reshape(xp.linalg.solve(capacitance, xp.reshape(seen, (count, 1))), (width, width))
+    for part in slices:
+        # Many blocks are inverted a second time rather than kept.
+        inverse = inverses[0] if inverses else xp.linalg.inv(regular(blocks[part, ...], ridge))
+        push = inverse[:, :, :width] @ (low[part, :] @ answer)[:, :, None]
+        result[part, :] = result[part, :] + push[:, :, 0]
+    return Solution(result, "woodbury")
