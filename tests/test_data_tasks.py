@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from cells import SPARSE, X3, Y3, Model, frame, train
-from comtl.data import encode_tasks, read_rows, read_training
+from comtl.data import check_finite, encode_tasks, read_rows, read_training
 
 # ---- task labels ---------------------------------------------------------------------------------
 
@@ -300,7 +300,8 @@ def test_refused_columns(X, column, error, match):
     with pytest.raises(error, match=match):
         train(X, Y3, column=column)
     with pytest.raises(error, match=match):
-        read_rows(Model(column), X)
+        rows, _ = read_rows(Model(column), X)
+        check_finite(rows, Model(column))
 
 
 def test_task_given_twice():

@@ -186,3 +186,30 @@ def test_interrupted_fit(kind, sweep, monkeypatch):
         short = kind(2, random_state=0, tol=0.0, max_iter=2).fit(X, y, task=task)
     np.testing.assert_array_equal(model.coef_, short.coef_)
     assert model.score(X, y, task=task) > 0.5
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("shared", [False, True])
+def test_values_that_are_not_finite_are_refused_at_predict(bad, packed, shared):
+    rng = np.random.default_rng(0)
+    X, task = rng.standard_normal((40, 3)), np.repeat([0, 1], 20)
+    models = [
+        BiFactorRegressor(1, shared=shared).fit(X, X[:, 0], task=task),
+        BiFactorRegressor(1, shared=shared).fit(X, np.zeros(40), task=task),  # weights of zero
+        BiFactorClassifier(1, shared=shared).fit(X, np.digitize(X[:, 0], [-0.5, 0.5]), task=task),
+    ]
+    X[7, 1] = bad
+    form = sparse.csr_array(X) if packed else X
+    for model in models:
+        with pytest.raises(ValueError, match="Input X contains"):
+            model.predict(form, task=task)
+    wide = BiFactorRegressor(1).fit(np.nan_to_num(X, posinf=0.0, neginf=0.0), X[:, [0, 2]])
+    with pytest.raises(ValueError, match="Input X contains"):
+        wide.predict(form)
+
+
+def test_large_finite_values_are_not_refused():
+    X, task = np.array([[1e200], [-1e200], [3e200]] * 4), np.repeat([0, 1], 6)
+    model = BiFactorRegressor(1).fit(X, np.arange(12.0), task=task)
+    assert np.isfinite(model.predict(X, task=task)).all()

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .adaptation import adapt_columns
 from .clusters import cluster_rows, embeddings
-from .data import TaskData, encode_tasks, read_rows, read_training
+from .data import TaskData, check_finite, encode_tasks, read_rows, read_training
 from .factors import padded
 from .frames import is_frame
 from .losses import Loss
@@ -127,6 +127,13 @@ class FittedTasks(BaseEstimator, ABC):
             return self._extended.scores(data.X, codes)
         return self._extended.table(data.X)[data.rows, codes]
 
+    def _scores(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
+        """Scores of rows for the columns that ``codes`` name, or for all tasks without them."""
+        scores = self._linear.table(X) if codes is None else self._extended.scores(X, codes)
+        if not np.isfinite(scores).all():
+            check_finite(X, self)
+        return scores
+
     def _read_codes(self, X: Any, task: Any) -> tuple[Any, np.ndarray | None]:
         """Validated rows and the task code of each; None where every task is asked for."""
         check_is_fitted(self)
@@ -142,14 +149,14 @@ class FittedTasks(BaseEstimator, ABC):
             return X, np.zeros(X.shape[0], dtype=np.intp)
         codes = encode_tasks(labels, self.tasks_)
         unknown = codes < 0
-        if unknown.any():
+        if unknown.all() or (self.unseen_task == "raise" and unknown.any()):
             names = np.unique(labels[unknown]).tolist()
             if self.unseen_task == "raise":
                 raise ValueError(
                     f"task holds labels that fit never saw: {names[:10]}. Adapt the model to them "
                     'with adapt(), or set unseen_task="mean".'
                 )
-            if unknown.all():
+            if names:
                 warnings.warn(
                     f"No task label is known to the model (such as {names[0]!r}); the mean of all "
                     "tasks serves. Are the labels of the same type as in fit?",

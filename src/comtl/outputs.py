@@ -45,7 +45,7 @@ class RegressorOutputs(RegressorMixin, FactorModel):
             Predictions; for every task after a two-dimensional ``y``.
         """
         X, codes = self._read_codes(X, task)
-        return self._linear.table(X) if codes is None else self._extended.scores(X, codes)
+        return self._scores(X, codes)
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """Return R²; for a two-dimensional ``y`` its mean over columns, missing cells left out.
@@ -110,21 +110,15 @@ class ClassifierOutputs(ClassifierMixin, FactorModel):
 
     def _decisions(self, X: Any, codes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         """Scores, and beyond two classes which of them belong to classes the task saw."""
-        if codes is None:
-            return self._linear.table(X), None
         index = self._columns.index
-        if index is None:
-            return self._extended.scores(X, codes), None
+        if codes is None or index is None:
+            return self._scores(X, codes), None
         # An unseen task has every class of the fit: means stand behind the columns of the tasks.
         means = np.arange(index.shape[1]) + self._linear.n_tasks
         means = np.where((index >= 0).any(axis=0), means, -1)
         places = np.concatenate([index, means[None, :]])[codes]
         seen = places >= 0
-        linear = self._extended
-        latent = linear.latent(X)
-        scores = np.stack(
-            [linear.scores(X, np.maximum(column, 0), latent) for column in places.T], axis=1
-        )
+        scores = self._scores(X, np.maximum(places, 0))
         lowest = np.where(seen, scores, np.inf).min(axis=1, keepdims=True)
         return np.where(seen, scores, lowest - np.maximum(1.0, np.abs(lowest))), seen
 

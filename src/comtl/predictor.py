@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .arrays import row_dots
+from .blocks import RowBlocks
+
 _BLOCK_CELLS = 2**20
 
 
@@ -54,25 +57,43 @@ class LinearTasks:
         coef = self.task_factor @ self.directions.T + self.shared
         return coef if self.residual is None else coef + self.residual.toarray()
 
-    def latent(self, X: Any) -> np.ndarray:
-        """Rows in the coordinates of the factors, the shared score last."""
-        return X @ np.concatenate([self.directions, self.shared[:, None]], axis=1)
+    def _columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """``Q`` and ``M`` such that ``Q m_t`` are the weights of a task without its residual."""
+        if not self.shared.any():
+            return self.directions, self.task_factor
+        ones = np.ones((len(self.task_factor), 1), dtype=self.task_factor.dtype)
+        columns = np.concatenate([self.directions, self.shared[:, None]], axis=1)
+        return columns, np.concatenate([self.task_factor, ones], axis=1)
 
-    def scores(self, X: Any, codes: np.ndarray, latent: np.ndarray | None = None) -> np.ndarray:
-        """Score of each row for its own task; ``latent`` saves the product with the rows."""
-        latent = self.latent(X) if latent is None else latent
-        own = np.einsum("ik,ik->i", latent[:, :-1], self.task_factor[codes])
-        return own + latent[:, -1] + self.intercepts[codes] + self._beyond(X, codes)
+    def scores(self, X: Any, codes: np.ndarray) -> np.ndarray:
+        """Score of each row for its own tasks: ``codes`` and result are (n,) or (n, m)."""
+        columns, mixing = self._columns()
+        blocks = RowBlocks(X)
+        scores = np.empty(codes.shape, dtype=np.result_type(X.dtype, columns.dtype))
+
+        def part(number: int) -> None:
+            for block in blocks.chunk(number):
+                latent, own = block.forward(columns), codes[block.start : block.stop]
+                for place in np.ndindex(own.shape[1:]):
+                    one = own[:, *place]
+                    score = row_dots(latent, mixing.take(one, axis=0)) + self.intercepts.take(one)
+                    scores[block.start : block.stop, *place] = score
+
+        for _ in blocks.each(part):
+            pass
+        if self.residual is not None:
+            for place in np.ndindex(codes.shape[1:]):
+                scores[:, *place] += self._beyond(X, codes[:, *place])
+        return scores
 
     def table(self, X: Any) -> np.ndarray:
         """Score of each row for every task, ``(n, T)``."""
-        own = (X @ self.directions) @ self.task_factor.T
-        scores = own + (X @ self.shared)[:, None] + self.intercepts
+        columns, mixing = self._columns()
+        scores = RowBlocks(X).forward(columns) @ mixing.T
+        scores += self.intercepts
         return scores if self.residual is None else scores + (self.residual @ X.T).T
 
-    def _beyond(self, X: Any, codes: np.ndarray) -> np.ndarray | float:
-        if self.residual is None:
-            return 0.0
+    def _beyond(self, X: Any, codes: np.ndarray) -> np.ndarray:
         beyond = np.zeros(len(codes), dtype=self.shared.dtype)
         touched = np.flatnonzero(np.diff(self.residual.indptr)[codes])
         step = max(1, _BLOCK_CELLS // X.shape[1])
