@@ -19,6 +19,7 @@ from .parameters import require_choice, require_flag, require_integer, require_n
 from .penalties import L1, Free, LearnedRelation, NonNegative, Penalty, Ridge, Simplex
 from .problem import Columns, Problem, build_problem
 from .progress import logger, progress_shown
+from .threads import single_blas
 
 FACTOR_PENALTIES = ("relation", "ridge", "l1", "nonnegative", "simplex")
 CORE_PENALTIES = ("ridge", "l1", "nonnegative", None)
@@ -242,14 +243,15 @@ def fit_steps(
     anneal: bool = False,
 ) -> Any:
     """Yield the fit of a problem sweep by sweep, from ``factors`` if given."""
-    start = start_state(
-        problem.datafit,
-        recipe,
-        schedule,
-        like=problem.units.shift,
-        init=init,
-        seed=seed,
-        factors=factors,
-        anneal=anneal,
-    )
-    yield from alternate(problem.datafit, start, schedule)
+    with single_blas():
+        start = start_state(
+            problem.datafit,
+            recipe,
+            schedule,
+            like=problem.units.shift,
+            init=init,
+            seed=seed,
+            factors=factors,
+            anneal=anneal,
+        )
+        yield from alternate(problem.datafit, start, schedule)

@@ -13,7 +13,8 @@ from .arrays import DENSE_SIDE, Array, namespace, orthonormal
 from .blocks import RowBlocks, added
 
 _DENSE_CELLS = 2**20
-_SAMPLE_CELLS = 2**22
+_SAMPLE_CELLS = (2**19, 2**22)
+"""Cells that a covariance of few, or of many columns is made from, at least."""
 
 
 @dataclass(frozen=True)
@@ -135,9 +136,9 @@ class Design:
         rows, columns = self.shape
         few = columns <= DENSE_SIDE
         if few:
-            step = rows * columns // max(_SAMPLE_CELLS, 8 * columns**2)
+            step = rows * columns // max(_SAMPLE_CELLS[0], 8 * columns**2)
         else:
-            step = self.blocks.filled // _SAMPLE_CELLS
+            step = self.blocks.filled // _SAMPLE_CELLS[1]
         if step > 1:
             # Every so many rows: tasks lie next to each other, so each has its part.
             kept = np.arange(0, rows, step)

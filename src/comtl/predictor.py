@@ -71,6 +71,8 @@ class LinearTasks:
         blocks = RowBlocks(X)
         scores = np.empty(codes.shape, dtype=np.result_type(X.dtype, columns.dtype))
 
+        # Of rows with infinite values nothing but a score that is not finite is wanted.
+        @np.errstate(invalid="ignore", over="ignore")
         def part(number: int) -> None:
             for block in blocks.chunk(number):
                 latent, own = block.forward(columns), codes[block.start : block.stop]
@@ -89,8 +91,9 @@ class LinearTasks:
     def table(self, X: Any) -> np.ndarray:
         """Score of each row for every task, ``(n, T)``."""
         columns, mixing = self._columns()
-        scores = RowBlocks(X).forward(columns) @ mixing.T
-        scores += self.intercepts
+        with np.errstate(invalid="ignore", over="ignore"):
+            scores = RowBlocks(X).forward(columns) @ mixing.T
+            scores += self.intercepts
         return scores if self.residual is None else scores + (self.residual @ X.T).T
 
     def _beyond(self, X: Any, codes: np.ndarray) -> np.ndarray:

@@ -162,6 +162,30 @@ def target_units(
     return mean * unit, (spread if spread > 1e-12 else 1.0) * unit if scale else 1.0
 
 
+def sweep_costs(tasks: int, rows: int, columns: int, width: int, filled: int) -> dict[str, float]:
+    """Nanoseconds of a sweep on the rows, and on Grams with their making spread over the sweeps.
+
+    About four products and one quadratic a sweep. Rows cost by what is stored and the columns of
+    the factors; Grams by their entries, whatever these columns, and by the rows once. Coefficients
+    are measured, see benchmarks/bench_operator.md.
+
+    Examples
+    --------
+    >>> from comtl.problem import sweep_costs
+    >>> few = sweep_costs(tasks=100, rows=1_000, columns=200, width=5, filled=200_000)
+    >>> many = sweep_costs(tasks=100, rows=100_000, columns=200, width=5, filled=20_000_000)
+    >>> few["rows"] < few["gram"], many["rows"] < many["gram"]
+    (True, False)
+    """
+    dense = filled >= rows * columns
+    entry = 1.1 + 0.15 * width if dense else 4.0 + 0.9 * width
+    grams = tasks * (columns + 1) ** 2
+    return {
+        "rows": 6e5 + 4.5 * entry * filled,
+        "gram": 2.5e5 + 4.3 * grams + 0.02 * rows * columns**2,
+    }
+
+
 def choose_datafit(
     data: TaskData, design: Design, y: np.ndarray, loss: Loss, width: int
 ) -> Datafit:
@@ -172,9 +196,8 @@ def choose_datafit(
         if table is not None:
             return GramDatafit.of_table(design, *table)
         size = design.dtype.itemsize * data.n_tasks * (features + 1) ** 2
-        filled = design.blocks.filled
-        cheaper = 2 * data.n_tasks * (features + 1) ** 2 <= filled * (width + 1)
-        if data.rows is None and size <= DENSE_BYTES and cheaper:
+        costs = sweep_costs(data.n_tasks, *design.shape, width, design.blocks.filled)
+        if data.rows is None and size <= DENSE_BYTES and costs["gram"] <= costs["rows"]:
             return GramDatafit.of_cells(design, y, data.weights, data.offsets)
     return RowsDatafit(design, y, data.weights, data.offsets, loss, data.rows)
 

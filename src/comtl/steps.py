@@ -30,7 +30,7 @@ _TASKS = 4096
 class Inner:
     """Tolerance and most iterations of the iterative solvers within a step."""
 
-    tol: float = 0.1
+    tol: float = 0.3
     max_iter: int = 100
 
 

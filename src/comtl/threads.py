@@ -92,6 +92,25 @@ def available_threads() -> int:
     return _blas.threads
 
 
+@contextmanager
+def single_blas() -> Iterator[None]:
+    """Hold BLAS to one thread for a while, without a say in :func:`available_threads`.
+
+    After each product its threads wait for the next one in a busy loop, which would take the
+    cores away from the threads that work through the rows.
+
+    Examples
+    --------
+    >>> from comtl.threads import available_threads, single_blas
+    >>> allowed = available_threads()
+    >>> with single_blas():
+    ...     available_threads() == allowed
+    True
+    """
+    with _blas.single():
+        yield
+
+
 def in_order(
     work: Callable[[Item], Result], items: Sequence[Item], threads: int | None = None
 ) -> Iterator[Result]:

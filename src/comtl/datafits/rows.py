@@ -279,7 +279,7 @@ class RowsExpansion(Expansion):
         xp = namespace(features)
         width = features.shape[1] + 1
         # Before the scores are known they come from the same latent values, if F is theirs.
-        fused = self._slope is None and features is self.point.F
+        fused = self._slope is None and features is self.point.F and bool(xp.any(features != 0.0))
         everything, mixing = linear_terms(self.point) if fused else (features, None)
         slope = xp.empty_like(self.datafit.y) if fused else self.slope
         curvature = self._curvature
@@ -302,11 +302,14 @@ class RowsExpansion(Expansion):
 
 
 def linear_terms(point: Factors) -> tuple[Array, Array]:
-    """``Q`` and ``M`` such that the weights of a task are ``Q m_t``: ``w0`` only if it is used."""
+    """``Q`` and ``M`` such that the weights of a task are ``Q m_t``, without parts not in use."""
     xp = namespace(point.F)
+    features, mixing = point.F, point.mixing
+    if not bool(xp.any(features != 0.0)):  # The start: nothing to multiply the rows by.
+        features, mixing = features[:, :0], mixing[:, :0]
     if not bool(xp.any(point.shared != 0.0)):
-        return point.F, point.mixing
-    return xp.concat([point.F, point.shared[:, None]], axis=1), with_ones(point.mixing)
+        return features, mixing
+    return xp.concat([features, point.shared[:, None]], axis=1), with_ones(mixing)
 
 
 def with_ones(values: Array) -> Array:
