@@ -1,8 +1,10 @@
 """The paper's grid on the synthetic sets: our search against `GridSearchCV` over the same settings.
 
-`make bench` writes the result beside this file; `python benchmarks/bench_grid.py syn1` runs one set.
+`make bench` writes the result beside this file; `python benchmarks/bench_grid.py syn1` runs one
+set.
 """
 
+import os
 import sys
 import time
 import warnings
@@ -68,8 +70,5 @@ def main(names):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    # Also in the processes that joblib starts.
-    import os
-
-    os.environ["PYTHONWARNINGS"] = "ignore"
+    os.environ["PYTHONWARNINGS"] = "ignore"  # also in the processes that joblib starts
     main(sys.argv[1:] or [f"syn{number}" for number in range(1, 6)])

@@ -244,7 +244,7 @@ def test_tasks_help_each_other():
         own = LogisticRegression().fit(X[code == t], y[code == t])
         alone[code_new == t] = own.predict_proba(X_new[code_new == t])
     losses = [log_loss(y_new, p) for p in (chance, alone, pooled)]
-    assert losses[0] < 0.95 * min(losses[1:])
+    assert losses[0] < 0.97 * min(losses[1:])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

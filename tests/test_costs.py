@@ -17,6 +17,8 @@ from comtl.problem import sweep_costs
 
 SWEEPS = 15
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
 
 def drawn(P, T, n, packed):
     rng = np.random.default_rng(0)

@@ -5,7 +5,8 @@ r"""The one alternation that runs every model: block descent on the smoothed obj
 
 One sweep solves for ``F`` with the shared part and the intercepts, then for ``G`` with the
 intercepts, then for ``S``, refreshes the relations, moves along the gauge and lowers the
-smoothing. Each of these lowers ``J`` or leaves it, so ``J`` never rises.
+smoothing; a step beyond follows where it helps. Each lowers ``J`` or leaves it, so ``J`` never
+rises.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from .arrays import Array, namespace
 from .datafits.base import Datafit, Expansion, TaskQuadratic
+from .extrapolation import Reach, beyond, can_turn
 from .factors import Factors
 from .gauge import gauge_step
 from .penalties import Penalty, choose_penalty
@@ -31,6 +33,7 @@ from .steps import (
     shared_step,
     task_step,
 )
+from .systems import feature_mixing
 
 
 @dataclass(frozen=True)
@@ -179,14 +182,23 @@ def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[St
     expansion = datafit.expand(state.factors)
     objective = expansion.value + state.regularizer
     yield Step(0, objective, state, {"rows": datafit.name})
+    reach, last = Reach(), None
     for sweep in range(1, schedule.max_iter + 1):
         state, loss, solvers = _sweep(datafit, expansion, state, schedule)
-        expansion = datafit.expand(state.factors)
         before, objective = objective, loss + state.regularizer
         done = state.settled and before - objective <= schedule.tol * abs(objective)
         yield Step(sweep, objective, state, solvers, done)
         if done:
             return
+        expansion, here = datafit.expand(state.factors), state
+        if last is not None and here.settled and can_turn(here):
+            ahead = beyond(last, here, reach.share)
+            there = datafit.expand(ahead.factors)
+            success = there.value_with(feature_mixing(ahead)) + ahead.regularizer < objective
+            reach = reach.after(success)
+            if success:
+                expansion, state = there, ahead
+        last = here.factors
 
 
 def _sweep(

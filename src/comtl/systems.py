@@ -12,6 +12,16 @@ from .solvers.sylvester import TwoTermSylvester
 from .state import State
 
 
+def feature_mixing(state: State, *, factor: bool = True) -> Array:
+    """How each task mixes the unknown columns: those of ``F``, then the shared part."""
+    point = state.factors
+    xp = namespace(point.F)
+    columns = [point.mixing if factor else point.mixing[:, :0]]
+    if state.shared is not None:
+        columns.append(xp.ones((point.G.shape[0], 1), dtype=point.F.dtype))
+    return xp.concat(columns, axis=1)
+
+
 class FeatureSystem:
     """Normal equations of ``(F, w0, b)`` jointly, as an operator on one flat vector.
 
@@ -27,13 +37,10 @@ class FeatureSystem:
         self, datafit: Datafit, expansion: Expansion, state: State, *, factor: bool = True
     ) -> None:
         point = state.factors
-        xp = self.xp = namespace(point.F)
+        self.xp = namespace(point.F)
         self.datafit, self.expansion, self.state = datafit, expansion, state
-        columns = [point.mixing] if factor else [point.mixing[:, :0]]
         self.width = point.F.shape[1] if factor else 0
-        if state.shared is not None:
-            columns.append(xp.ones((datafit.n_tasks, 1), dtype=point.F.dtype))
-        self.mixing = xp.concat(columns, axis=1)
+        self.mixing = feature_mixing(state, factor=factor)
         self.rows, self.columns = datafit.n_features, self.mixing.shape[1]
         self.tasks = datafit.n_tasks
         self.alpha, self.low = state.penalties["F"].curvature(point.F)

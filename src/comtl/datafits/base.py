@@ -40,6 +40,10 @@ class Expansion(ABC):
     def value(self) -> float:
         """The loss."""
 
+    def value_with(self, mixing: Array) -> float:
+        """Loss where :meth:`gradient` is likely to be asked for next, with the same mixing."""
+        return self.value
+
     @property
     @abstractmethod
     def curvature_sums(self) -> Array:
