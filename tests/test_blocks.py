@@ -38,7 +38,9 @@ def small(monkeypatch):
     """Many chunks and blocks, all on threads."""
     monkeypatch.setattr(blocks_module, "CACHE_ROWS", (24, 24))
     monkeypatch.setattr(blocks_module, "KERNEL_ROWS", 8)
-    monkeypatch.setattr(blocks_module, "CHUNK_CELLS", (1_000, 1_000))
+    monkeypatch.setattr(
+        blocks_module, "CHUNK_CELLS", dict.fromkeys(["dense", "sparse"], (1_000, 1_000))
+    )
     monkeypatch.setattr(blocks_module, "THREAD_CELLS", {"dense": 1, "sparse": 1})
 
 

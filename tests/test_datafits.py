@@ -27,7 +27,9 @@ def small_blocks(request, monkeypatch):
     if request.param:
         monkeypatch.setattr(blocks_module, "CACHE_ROWS", (4, 4))
         monkeypatch.setattr(blocks_module, "KERNEL_ROWS", 2)
-        monkeypatch.setattr(blocks_module, "CHUNK_CELLS", (8 * P, 8 * P))
+        monkeypatch.setattr(
+            blocks_module, "CHUNK_CELLS", dict.fromkeys(["dense", "sparse"], (8 * P, 8 * P))
+        )
         monkeypatch.setattr(blocks_module, "THREAD_CELLS", {"dense": 1, "sparse": 1})
         monkeypatch.setattr(design_module, "_DENSE_CELLS", 5 * P)
 

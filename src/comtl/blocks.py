@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 CACHE_CELLS, CACHE_ROWS = 2**18, (512, 4096)
 KERNEL_ROWS, KERNEL_PRODUCT = 48, 10**6
-CHUNK_CELLS, CHUNK_ROWS = (2**20, 2**22), 2**17
+CHUNK_CELLS, CHUNK_ROWS = {"dense": (2**20, 2**22), "sparse": (2**17, 2**22)}, 2**17
 THREAD_CELLS = {"dense": 2**22, "sparse": 2**18}
 """Measured in benchmarks/bench_operator.py: cells of a dense block, and its least and most rows;
 rows that one call of BLAS takes, and the product of sizes up to which that pays; cells of a chunk,
@@ -56,7 +56,7 @@ class Block:
         if not isinstance(rows, np.ndarray) or not rows.flags.c_contiguous:
             return None
         count, columns = rows.shape
-        if not width or count % KERNEL_ROWS or KERNEL_ROWS * columns * width > KERNEL_PRODUCT:
+        if width < 2 or count % KERNEL_ROWS or KERNEL_ROWS * columns * width > KERNEL_PRODUCT:
             return None
         return rows.reshape(-1, KERNEL_ROWS, columns)
 
@@ -91,7 +91,8 @@ class RowBlocks:
         rows, columns = X.shape
         self.packed = sparse.issparse(X)
         self.filled = int(X.nnz) if self.packed else rows * columns
-        least, most = CHUNK_CELLS
+        self.kind = "sparse" if self.packed else "dense"
+        least, most = CHUNK_CELLS[self.kind]
         share = max(self.filled / max(rows, 1), 1.0)
         size = max(1, min(int(max(least, min(self.filled // 16, most)) / share), CHUNK_ROWS))
         if self.packed:
@@ -138,8 +139,7 @@ class RowBlocks:
 
     def each(self, work: Callable[[int], Result]) -> Iterator[Result]:
         """Yield ``work(number)`` for every chunk in order, on the threads there are."""
-        least = THREAD_CELLS["sparse" if self.packed else "dense"]
-        threads = available_threads() if self.filled >= least else 1
+        threads = available_threads() if self.filled >= THREAD_CELLS[self.kind] else 1
         return in_order(work, range(len(self.ranges)), threads)
 
     def forward(self, right: Array) -> Array:

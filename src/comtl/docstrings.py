@@ -31,9 +31,10 @@ _BLOCKS = {
             Folds. An int cuts every task (and every class in it) into that many parts; the folds
             depend on nothing else.
         warm_path : bool, default=True
-            Whether to start each fit along ``alphas`` from the one before. The best settings are
-            fitted anew from the usual start, so the winner's score is that of a fit of its own;
-            the scores of the others are those of the path. False: all are fits of their own.
+            Whether to screen the settings first by rough fits, each starting from the one before
+            along ``alphas``. The best of each path and the best few of all are then fitted on
+            their own, so the winner's score is that of a fit of its own; the scores of the others
+            are rough. False: all are fits of their own.
         n_jobs : int or None, default=None
             Paths of fits at the same time, in processes of joblib.
         """,

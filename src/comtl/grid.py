@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,9 @@ from .base import FactorModel, fit_steps
 from .data import TaskData
 from .problem import Columns, Problem
 
-CONFIRMED = 3
-"""How many of the best settings of warm paths are fitted anew; see benchmarks/bench_grid.md."""
-
-Path = list[int]
-"""Places of settings in the order of their fits, each starting from the one before."""
+CONFIRMED, ROUGH = 3, 30.0
+"""Best settings that must have a fit of their own, and how much rougher a screening fit may be;
+see benchmarks/bench_grid.md."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,18 +45,21 @@ class Fold:
         """Weight of the cells held out."""
         return float(self.test.weights.sum())
 
-    def losses(self, models: Iterable[FactorModel]) -> list[float]:
-        """Held-out losses of a path of models, each fitted from where the one before ended."""
+    def losses(self, models: Iterable[FactorModel], *, screen: bool) -> list[float]:
+        """Held-out losses of models, each fitted on its own, or roughly from the one before."""
         found: list[float] = []
         earlier = None
         for model in map(copy.copy, models):  # threads of joblib share the models
             recipe = model._recipe(self.train.n_features, len(self.columns.task))
             seed = int(check_random_state(model.random_state).randint(2**31 - 1))
-            steps = fit_steps(
-                self.problem, recipe, model._schedule(), model.init, seed, earlier, anneal=True
+            schedule = model._schedule()
+            if screen:
+                schedule = replace(schedule, tol=ROUGH * schedule.tol)
+            *_, step = fit_steps(
+                self.problem, recipe, schedule, model.init, seed, earlier, anneal=True
             )
-            *_, step = steps
-            earlier = step.state.factors
+            if screen:
+                earlier = step.state.factors
             model._keep(step, [], self.problem, self.train, self.columns, seed)
             found.append(model._held_out_loss(self.test, self.unit))
         return found
@@ -81,49 +82,53 @@ def grid_losses(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Held-out loss of every setting (folds × settings), and the weight of each fold.
 
-    Settings that come to the same recipe are fitted once. Along a warm path of rising penalties
-    each fit starts from the one before; where such fits come out best they are made anew from
-    the usual start, so that the winner's score is what it would be alone.
+    Settings that come to the same recipe are fitted once. With ``warm``, paths of rising penalties
+    are first screened: each fit is rough and starts from the one before. The best setting of each
+    path and the best few of all are then fitted on their own, until the winner is one of them.
     """
     first = distinct(models, size)
-    places = sorted(set(first))
-    paths: list[Path] = [[place] for place in places]
-    if warm:
-        by_rank: dict[tuple[int, int], Path] = {}
-        for place in sorted(places, key=lambda place: models[place].alpha_task):
-            by_rank.setdefault(models[place]._recipe(*size).ranks, []).append(place)
-        paths = list(by_rank.values())
-    losses, weights = _run(models, paths, folds, n_jobs)
-    settled = {path[0] for path in paths}
-    while True:
-        mean = np.average(losses[:, places], axis=0, weights=weights)
-        best = [places[number] for number in mean.argsort(kind="stable")[:CONFIRMED]]
-        wanted = [[place] for place in best if place not in settled]
-        if not wanted:
-            return losses[:, first], weights
-        again, _ = _run(models, wanted, folds, n_jobs)
-        for (place,) in wanted:
-            losses[:, place] = again[:, place]
-            settled.add(place)
+    places = sorted(set(first), key=lambda place: models[place].alpha_task)
+    paths: dict[tuple[int, int], list[int]] = {}
+    for place in places:
+        paths.setdefault(models[place]._recipe(*size).ranks, []).append(place)
+    # The widest first, so that no long path is left to one process at the end.
+    groups = [paths[ranks] for ranks in sorted(paths, reverse=True)]
+    losses, weights = _run(models, groups, folds, n_jobs, screen=warm)
+    settled = set() if warm else set(places)
+    wanted = {min(path, key=lambda place: _mean(losses, weights)[place]) for path in groups}
+    while wanted - settled:
+        again, _ = _run(models, [[place] for place in sorted(wanted - settled)], folds, n_jobs)
+        settled |= wanted
+        fresh = sorted(wanted)
+        losses[:, fresh] = np.where(np.isfinite(again), again, losses)[:, fresh]
+        mean = _mean(losses, weights)
+        wanted = set(sorted(places, key=lambda place: mean[place])[:CONFIRMED])
+    return losses[:, first], weights
+
+
+def _mean(losses: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return np.average(losses, axis=0, weights=weights)
 
 
 def _run(
     models: Sequence[FactorModel],
-    paths: list[Path],
+    groups: list[list[int]],
     folds: Callable[[], Iterator[Fold]],
     n_jobs: int | None,
+    *,
+    screen: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Losses of the settings on some paths; of the others, infinity."""
+    """Losses of the settings in some groups; of the others, infinity."""
     weights = []
 
     def jobs() -> Iterator[Any]:
         for fold in folds():
             weights.append(fold.weight)
-            for path in paths:
-                yield delayed(Fold.losses)(fold, [models[place] for place in path])
+            for group in groups:
+                yield delayed(Fold.losses)(fold, [models[p] for p in group], screen=screen)
 
     found = Parallel(n_jobs=n_jobs)(jobs())
     losses = np.full((len(weights), len(models)), np.inf)
     for number, values in enumerate(found):
-        losses[number // len(paths), paths[number % len(paths)]] = values
+        losses[number // len(groups), groups[number % len(groups)]] = values
     return losses, np.array(weights)

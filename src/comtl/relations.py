@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .arrays import Array, namespace, orthonormal
+from .arrays import TALL, Array, namespace, orthonormal
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,12 @@ class Relation:
     def of_factor(cls, factor: Array, epsilon: float) -> Relation:
         """Return the relation that fits the rows of ``factor`` best."""
         xp = namespace(factor)
-        basis, rest = orthonormal(factor)
-        turn, d, _ = xp.linalg.svd(rest)
-        basis = basis @ turn[:, : d.shape[0]]
+        if factor.shape[0] <= TALL:
+            basis, d, _ = xp.linalg.svd(factor, full_matrices=False)
+        else:
+            basis, rest = orthonormal(factor)
+            turn, d, _ = xp.linalg.svd(rest)
+            basis = basis @ turn
         return cls(basis=basis, roots=xp.sqrt(d**2 + epsilon), floor=float(epsilon) ** 0.5)
 
     @property
