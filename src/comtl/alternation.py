@@ -182,7 +182,8 @@ def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[St
     expansion = datafit.expand(state.factors)
     objective = expansion.value + state.regularizer
     yield Step(0, objective, state, {"rows": datafit.name})
-    reach, last = Reach(), None
+    reach = Reach()
+    last: Factors | None = None
     for sweep in range(1, schedule.max_iter + 1):
         state, loss, solvers = _sweep(datafit, expansion, state, schedule)
         before, objective = objective, loss + state.regularizer
@@ -190,15 +191,22 @@ def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[St
         yield Step(sweep, objective, state, solvers, done)
         if done:
             return
-        expansion, here = datafit.expand(state.factors), state
-        if last is not None and here.settled and can_turn(here):
-            ahead = beyond(last, here, reach.share)
-            there = datafit.expand(ahead.factors)
-            success = there.value_with(feature_mixing(ahead)) + ahead.regularizer < objective
-            reach = reach.after(success)
-            if success:
-                expansion, state = there, ahead
-        last = here.factors
+        here = state.factors
+        state, expansion, reach = _lengthened(datafit, last, state, objective, reach)
+        last = here
+
+
+def _lengthened(
+    datafit: Datafit, last: Factors | None, state: State, objective: float, reach: Reach
+) -> tuple[State, Expansion, Reach]:
+    """Go beyond the sweep that began at the last factors, if that lowers the objective."""
+    if last is not None and state.settled and can_turn(state):
+        ahead = beyond(last, state, reach.share)
+        there = datafit.expand(ahead.factors)
+        if there.value_with(feature_mixing(ahead)) + ahead.regularizer < objective:
+            return ahead, there, reach.after(True)
+        reach = reach.after(False)
+    return state, datafit.expand(state.factors), reach
 
 
 def _sweep(

@@ -6,7 +6,7 @@ added up in their order: results are the same whatever the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 CACHE_CELLS, CACHE_ROWS = 2**18, (512, 4096)
 KERNEL_ROWS, KERNEL_PRODUCT = 48, 10**6
-CHUNK_CELLS, CHUNK_ROWS = {"dense": (2**20, 2**22), "sparse": (2**17, 2**22)}, 2**17
+CHUNK_CELLS, CHUNK_ROWS = {"dense": (2**20, 2**22), "sparse": (2**18, 2**22)}, 2**17
 THREAD_CELLS = {"dense": 2**22, "sparse": 2**18}
 """Measured in benchmarks/bench_operator.py: cells of a dense block, and its least and most rows;
 rows that one call of BLAS takes, and the product of sizes up to which that pays; cells of a chunk,
@@ -163,8 +163,24 @@ class RowBlocks:
         return added(self.each(part))
 
 
-def added(parts: Iterator[Array]) -> Array:
-    """Sum of arrays that are made for the purpose: the first is added to in place.
+def plus(total: Array | None, part: Array | None) -> Array | None:
+    """Running sum of arrays made for the purpose: the first is added to in place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.blocks import plus
+    >>> plus(plus(None, np.ones(2)), np.ones(2))
+    array([2., 2.])
+    """
+    if total is None or part is None:
+        return part if total is None else total
+    total += part
+    return total
+
+
+def added(parts: Iterable[Array]) -> Array:
+    """Sum of arrays made for the purpose; at least one.
 
     Examples
     --------
@@ -173,7 +189,7 @@ def added(parts: Iterator[Array]) -> Array:
     >>> added(iter([np.ones(2), np.ones(2)]))
     array([2., 2.])
     """
-    total = next(parts)
+    total = None
     for part in parts:
-        total += part
+        total = plus(total, part)
     return total

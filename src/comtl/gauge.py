@@ -104,5 +104,6 @@ def balanced(state: State) -> State:
     for name in logs:
         scale = math.exp(inverse[name] * (level - logs[name]))
         scaled = getattr(state.factors, name) * scale
-        state = state.at(state.factors.with_(**{name: scaled})).refreshed(name)
+        state = state.at(state.factors.with_(**{name: scaled}))
+        state = state.penalized(**{name: state.penalties[name].scaled(scale)})
     return state

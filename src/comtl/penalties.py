@@ -55,6 +55,10 @@ class Penalty(ABC):
         """Return the penalty with what it learns from the factor brought up to date."""
         return self
 
+    def scaled(self, scale: float) -> Penalty:
+        """Return the penalty brought up to date with its factor times ``scale``."""
+        return self
+
     def pull(self, factor: Array) -> float:
         """Rate of the value as the factor is scaled up: what the gauge step balances."""
         return (self.degree or 0.0) * self.value(factor)
@@ -273,6 +277,9 @@ class LearnedRelation(Penalty):
     def refreshed(self, factor: Array) -> LearnedRelation:
         return replace(self, relation=Relation.of_factor(factor, self.epsilon))
 
+    def scaled(self, scale: float) -> LearnedRelation:
+        return replace(self, relation=self.relation.resized(scale, self.epsilon))
+
     def pull(self, factor: Array) -> float:
         return dot(self.gradient(factor), factor)
 
@@ -283,7 +290,7 @@ class LearnedRelation(Penalty):
         largest = float(namespace(factor).max(self.relation.roots)) ** 2 - self.epsilon
         target = max(floor * largest, self.lowest)
         epsilon = min(self.epsilon, max(shrink * self.epsilon, target))
-        relation = Relation.of_factor(factor, epsilon)
+        relation = self.relation.resized(1.0, epsilon)
         return replace(self, epsilon=epsilon, relation=relation, at_rest=epsilon <= target)
 
     @property

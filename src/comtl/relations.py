@@ -54,6 +54,13 @@ class Relation:
             basis = basis @ turn
         return cls(basis=basis, roots=xp.sqrt(d**2 + epsilon), floor=float(epsilon) ** 0.5)
 
+    def resized(self, scale: float, epsilon: float) -> Relation:
+        """Return the relation of the factor times ``scale``, at another smoothing."""
+        xp = namespace(self.roots)
+        squares = xp.clip(self.roots**2 - self.floor**2, min=0.0)
+        roots = xp.sqrt(scale**2 * squares + epsilon)
+        return Relation(basis=self.basis, roots=roots, floor=float(epsilon) ** 0.5)
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of the matrix."""

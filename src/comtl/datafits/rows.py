@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import Array, local_offsets, namespace, row_dots, segment_gram, segment_sum
-from ..blocks import RowBlocks, added
+from ..blocks import RowBlocks, added, plus
 from ..design import Covariance, Design
 from ..factors import Factors
 from ..losses import Loss
@@ -115,7 +115,7 @@ class RowsDatafit(Datafit):
         result = xp.empty(self.y.shape, dtype=self.y.dtype)
 
         def part(number: int) -> Array | None:
-            products: list[Array] = []
+            total = None
             for block in self.blocks.chunk(number):
                 cells = slice(block.start, block.stop)
                 codes = xp.asarray(self._codes[cells])
@@ -124,12 +124,12 @@ class RowsDatafit(Datafit):
                 value = result[cells] = values(cells, score)
                 if back is not None:
                     left = mixed if back is mixing else xp.take(back, codes, axis=0)
-                    products = [added(iter([*products, block.backward(value[:, None] * left)]))]
-            return products[0] if products else None
+                    total = plus(total, block.backward(value[:, None] * left))
+            return total
 
         total = None
         for product in self.blocks.each(part):
-            total = product if total is None else added(iter([total, product]))
+            total = plus(total, product)
         sums = segment_sum(result, self.offsets)
         return result, sums, None if back is None else self._drop(total, back.T @ sums)
 
