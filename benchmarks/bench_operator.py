@@ -54,7 +54,7 @@ def operators():
                 def part(number):
                     return added(b.backward(b.forward(V)) for b in blocks.chunk(number))
 
-                return added(blocks.each(part))
+                return added(blocks.each(part, V.shape[1]))
 
             plain, dgemm = best(lambda V=V, R=R, X=rows: (X @ V, X.T @ R), lambda: square @ square)
             with single_blas():

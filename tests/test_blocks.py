@@ -41,7 +41,7 @@ def small(monkeypatch):
     monkeypatch.setattr(
         blocks_module, "CHUNK_CELLS", dict.fromkeys(["dense", "sparse"], (1_000, 1_000))
     )
-    monkeypatch.setattr(blocks_module, "THREAD_CELLS", {"dense": 1, "sparse": 1})
+    monkeypatch.setattr(blocks_module, "THREAD_WORK", {"dense": 1, "sparse": 1})
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -30,7 +30,7 @@ def small_blocks(request, monkeypatch):
         monkeypatch.setattr(
             blocks_module, "CHUNK_CELLS", dict.fromkeys(["dense", "sparse"], (8 * P, 8 * P))
         )
-        monkeypatch.setattr(blocks_module, "THREAD_CELLS", {"dense": 1, "sparse": 1})
+        monkeypatch.setattr(blocks_module, "THREAD_WORK", {"dense": 1, "sparse": 1})
         monkeypatch.setattr(design_module, "_DENSE_CELLS", 5 * P)
 
 

@@ -33,6 +33,8 @@ def namespace(*arrays: Array) -> Any:
     >>> namespace(np.ones(3)).sum(np.ones(3))
     np.float64(3.0)
     """
+    if type(arrays[0]) is np.ndarray and len(arrays) == 1:  # called hundreds of times a sweep
+        return array_api_compat.numpy
     if all(isinstance(a, np.ndarray | sparse.sparray | sparse.spmatrix) for a in arrays):
         return array_api_compat.numpy
     return array_api_compat.array_namespace(*(a for a in arrays if not sparse.issparse(a)))
@@ -82,6 +84,8 @@ def dot(left: Array, right: Array) -> float:
     >>> dot(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
     11.0
     """
+    if type(left) is np.ndarray and type(right) is np.ndarray:
+        return float(np.vdot(left, right))
     xp = namespace(left, right)
     return float(xp.matmul(xp.reshape(left, (-1,)), xp.reshape(right, (-1,))))
 

@@ -21,10 +21,10 @@ Result = TypeVar("Result")
 CACHE_CELLS, CACHE_ROWS = 2**18, (512, 4096)
 KERNEL_ROWS, KERNEL_PRODUCT = 48, 10**6
 CHUNK_CELLS, CHUNK_ROWS = {"dense": (2**20, 2**22), "sparse": (2**18, 2**22)}, 2**17
-THREAD_CELLS = {"dense": 2**22, "sparse": 2**18}
+THREAD_WORK = {"dense": 2**24, "sparse": 2**21}
 """Measured in benchmarks/bench_operator.py: cells of a dense block, and its least and most rows;
 rows that one call of BLAS takes, and the product of sizes up to which that pays; cells of a chunk,
-and its most rows; cells below which threads cost more than they save."""
+and its most rows; cells times columns below which threads cost more than they save."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +137,12 @@ class RowBlocks:
                 last = min(first + self.step, stop)
                 yield Block(first, last, self.X[first:last])
 
-    def each(self, work: Callable[[int], Result]) -> Iterator[Result]:
-        """Yield ``work(number)`` for every chunk in order, on the threads there are."""
-        threads = available_threads() if self.filled >= THREAD_CELLS[self.kind] else 1
+    def each(self, work: Callable[[int], Result], width: int) -> Iterator[Result]:
+        """Yield ``work(number)`` for every chunk in order, on the threads there are.
+
+        ``width`` is the number of columns that the rows are multiplied by.
+        """
+        threads = available_threads() if self.filled * width >= THREAD_WORK[self.kind] else 1
         return in_order(work, range(len(self.ranges)), threads)
 
     def forward(self, right: Array) -> Array:
@@ -150,7 +153,7 @@ class RowBlocks:
             for block in self.chunk(number):
                 result[block.start : block.stop, :] = block.forward(right)
 
-        for _ in self.each(part):
+        for _ in self.each(part, right.shape[1]):
             pass
         return result
 
@@ -160,7 +163,7 @@ class RowBlocks:
         def part(number: int) -> Array:
             return added(b.backward(left[b.start : b.stop, ...]) for b in self.chunk(number))
 
-        return added(self.each(part))
+        return added(self.each(part, left.shape[1]))
 
 
 def plus(total: Array | None, part: Array | None) -> Array | None:

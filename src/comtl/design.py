@@ -13,6 +13,7 @@ from .arrays import DENSE_SIDE, Array, namespace, orthonormal
 from .blocks import RowBlocks, added
 
 _DENSE_CELLS = 2**20
+_WIDTH = 4  # Columns of a product that takes about as long as the moments of a block.
 _SAMPLE_CELLS = (2**19, 2**22)
 """Cells that a covariance of few, or of many columns is made from, at least."""
 
@@ -208,7 +209,7 @@ def _largest(X: Any) -> np.ndarray:
         return np.max([_extent(block.rows) for block in blocks.chunk(number)], axis=0)
 
     blocks = RowBlocks(X)
-    return np.max(list(blocks.each(part)), axis=0)
+    return np.max(list(blocks.each(part, _WIDTH)), axis=0)
 
 
 def _extent(rows: Any) -> np.ndarray:
@@ -259,8 +260,8 @@ def _moments(
         return sums
 
     if center:
-        mean = added(blocks.each(first)) / total
-    inside, filled, stored = added(blocks.each(second))
+        mean = added(blocks.each(first, _WIDTH)) / total
+    inside, filled, stored = added(blocks.each(second, _WIDTH))
     if not blocks.packed:
         return mean, inside / total
     # Exactly zero where every row is stored: a difference of sums would leave its rounding.

@@ -81,7 +81,7 @@ class LinearTasks:
                     score = row_dots(latent, mixing.take(one, axis=0)) + self.intercepts.take(one)
                     scores[block.start : block.stop, *place] = score
 
-        for _ in blocks.each(part):
+        for _ in blocks.each(part, columns.shape[1]):
             pass
         if self.residual is not None:
             for place in np.ndindex(codes.shape[1:]):

@@ -128,7 +128,7 @@ class RowsDatafit(Datafit):
             return total
 
         total = None
-        for product in self.blocks.each(part):
+        for product in self.blocks.each(part, lifted.shape[1]):
             total = plus(total, product)
         sums = segment_sum(result, self.offsets)
         return result, sums, None if back is None else self._drop(total, back.T @ sums)
@@ -143,7 +143,8 @@ class RowsDatafit(Datafit):
                 left = values[block.start : block.stop, None] * xp.take(mixing, codes, axis=0)
                 yield block.backward(left)
 
-        total = added(self.blocks.each(lambda number: added(products(number))))
+        width = mixing.shape[1]
+        total = added(self.blocks.each(lambda number: added(products(number)), width))
         return self._drop(total, mixing.T @ sums)
 
     def by_task(
@@ -167,7 +168,7 @@ class RowsDatafit(Datafit):
             return first, last, work(cells, codes, offsets, latent - constant[None, :])
 
         totals = [xp.zeros((self.n_tasks, *size), dtype=features.dtype) for size in sizes]
-        for first, last, pieces in self.blocks.each(part):
+        for first, last, pieces in self.blocks.each(part, lifted.shape[1]):
             # A task may straddle chunks, so each adds to what is there.
             for total, piece in zip(totals, pieces, strict=True):
                 total[first:last, ...] += piece
