@@ -1,4 +1,4 @@
-"""Large sparse data: never made dense, and within a gigabyte beyond the data."""
+"""Large sparse data: never made dense, and within the promised memory beyond the data."""
 
 import subprocess
 import sys
@@ -59,7 +59,7 @@ print((peak - before) / 2**30, model.n_iter_, len(model.tasks_), model.score(X, 
 
 
 @pytest.mark.parametrize(("name", "sweeps"), [("BiFactorRegressor", 3), ("TriFactorClassifier", 1)])
-def test_a_fit_stays_within_a_gigabyte(name, sweeps):
+def test_a_fit_stays_within_its_bound(name, sweeps):
     """100,000 rows of 2,000 features, 1 % filled: 1.6 GB if made dense."""
     result = subprocess.run(
         [sys.executable, "-c", FIT, name, str(sweeps)],
@@ -69,7 +69,8 @@ def test_a_fit_stays_within_a_gigabyte(name, sweeps):
         timeout=300,
     )
     beyond, done, tasks, score = map(float, result.stdout.split())
-    assert beyond < 1.0
+    # The bound of docs/performance.md, for rows that are not sorted by task: one copy of the data.
+    assert beyond * 2**30 < 128 * 3_000 * 10 + 64 * 100_000 + 300 * 2**20 + 100_000 * 20 * 12
     assert (done, tasks) == (sweeps, 1000)
     assert score > 0.5
 
