@@ -322,3 +322,9 @@ def test_rows_must_fit_the_training():
     read_training(model, X3, Y3, None)
     with pytest.raises(ValueError, match="X has 3 features, but Model is expecting 2"):
         read_rows(model, np.ones((2, 3)))
+
+
+def test_labels_at_the_ends_of_the_range():
+    low, high = -(2**63), 2**63 - 1
+    assert_array_equal(encode_tasks([low, low + 1, 0, high], [low, low + 1]), [0, 1, -1, -1])
+    assert_array_equal(encode_tasks([low, high - 1, high], [high - 1, high]), [-1, 0, 1])

@@ -1,6 +1,5 @@
 """comtl: co-clustering for multitask learning."""
 
-from .data import pack_tasks
 from .disk import open_rows, parquet_blocks, spool_rows
 from .estimators import (
     BiFactorClassifier,
@@ -15,6 +14,7 @@ from .model_selection import (
     TriFactorClassifierCV,
     TriFactorRegressorCV,
 )
+from .packing import pack_tasks
 
 __version__ = "0.1.0"
 

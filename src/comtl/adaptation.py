@@ -22,9 +22,9 @@ import numpy as np
 from scipy import sparse
 
 from .alternation import descend
-from .arrays import similar_sizes
+from .arrays import similar_sizes, with_ones
 from .data import TaskData
-from .datafits.rows import RowsDatafit, with_ones
+from .datafits.rows import RowsDatafit
 from .factors import Factors
 from .losses import Loss
 from .penalties import Ridge

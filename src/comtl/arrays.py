@@ -193,6 +193,22 @@ def similar_sizes(sizes: np.ndarray) -> list[np.ndarray]:
     return np.split(order, cuts)
 
 
+def with_ones(values: Array) -> Array:
+    """Append a column of ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import with_ones
+    >>> with_ones(np.array([[2.0], [3.0]]))
+    array([[2., 1.],
+           [3., 1.]])
+    """
+    xp = namespace(values)
+    ones = xp.ones((values.shape[0], 1), dtype=values.dtype)
+    return xp.concat([values, ones], axis=1)
+
+
 def with_corner(matrix: Array) -> Array:
     """Append a row and a column of zeros with a one in the corner, for the intercept.
 

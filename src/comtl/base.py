@@ -16,7 +16,7 @@ from .factors import padded
 from .fitted import FittedTasks
 from .losses import Logistic, Loss, Squared
 from .parameters import require_choice, require_flag, require_integer, require_number
-from .penalties import L1, Free, LearnedRelation, NonNegative, Penalty, Ridge, Simplex
+from .penalties import L1, Free, LearnedRelation, NonNegative, Penalty, Ridge, Simplex, spectral
 from .problem import Columns, Problem, build_problem
 from .progress import logger, progress_shown
 from .threads import single_blas
@@ -111,8 +111,8 @@ class FactorModel(FittedTasks):
 
     def _recipe(self, n_features: int, n_columns: int) -> Recipe:
         penalties, ranks = self._penalties(), self._ranks(n_features, n_columns)
-        if all(penalty.root is not None for penalty in penalties.values()):
-            # Such penalties see only the singular values of W, whose rank the shorter side sets:
+        if spectral(penalties.values()):
+            # They see only the singular values of W, whose rank the shorter side sets:
             # columns beyond it are zero at every optimum, so they are left out of the fit.
             ranks = (min(ranks), min(ranks))
         return Recipe(

@@ -91,7 +91,6 @@ class RowBlocks:
         rows, columns = X.shape
         self.packed = sparse.issparse(X)
         self.filled = int(X.nnz) if self.packed else rows * columns
-        self.kind = "sparse" if self.packed else "dense"
         least, most = CHUNK_CELLS[self.kind]
         share = max(self.filled / max(rows, 1), 1.0)
         size = max(1, min(int(max(least, min(self.filled // 16, most)) / share), CHUNK_ROWS))
@@ -110,6 +109,11 @@ class RowBlocks:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RowBlocks, (self.X,)  # Pickled views would hold the rows a second time.
+
+    @property
+    def kind(self) -> str:
+        """What the measured sizes go by."""
+        return "sparse" if self.packed else "dense"
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -52,14 +52,15 @@ class Design:
         cls, X: Any, weights: Array, *, center: bool = True, scale: bool = True
     ) -> Design:
         """Rows centred and scaled to unit (weighted) variance, or unit mean square uncentred."""
-        largest = _largest(X)
+        blocks = RowBlocks(X)
+        largest = _largest(blocks)
         if not scale and not np.all(largest < np.finfo(X.dtype).max ** 0.25):
             raise ValueError(
                 "X has values too large to square safely; rescale its columns or leave "
                 "standardize=True."
             )
         unit = np.where(largest > 0, largest, 1.0)
-        mean, second = _moments(X, unit, weights, center)
+        mean, second = _moments(blocks, unit, weights, center)
         # The mean of n equal numbers is off by some roundings of double precision.
         tiny = np.finfo(np.float64).eps * (X.shape[0] + 10)
         constant = second <= (tiny * np.abs(mean)) ** 2
@@ -202,13 +203,12 @@ class Covariance:
         return self.rest * eye + (self.basis * (self.values - self.rest)[None, :]) @ self.basis.T
 
 
-def _largest(X: Any) -> np.ndarray:
+def _largest(blocks: RowBlocks) -> np.ndarray:
     """Largest absolute value of each column."""
 
     def part(number: int) -> np.ndarray:
         return np.max([_extent(block.rows) for block in blocks.chunk(number)], axis=0)
 
-    blocks = RowBlocks(X)
     return np.max(list(blocks.each(part, _WIDTH)), axis=0)
 
 
@@ -221,18 +221,17 @@ def _extent(rows: Any) -> np.ndarray:
 
 
 def _moments(
-    X: Any, unit: np.ndarray, weights: np.ndarray, center: bool
+    blocks: RowBlocks, unit: np.ndarray, weights: np.ndarray, center: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and central second moment of the columns of ``X / unit``, in two passes.
+    """Weighted mean and central second moment of the columns over ``unit``, in two passes.
 
-    Summed up in double precision whatever the type of X, in blocks of rows.
+    Summed up in double precision whatever the type of the rows.
     """
     weights = weights.astype(np.float64)
     total = float(weights.sum())
-    columns = X.shape[1]
+    columns = blocks.shape[1]
     unit = unit.astype(np.float64)
     mean = np.zeros(columns)
-    blocks = RowBlocks(X)
 
     def first(number: int) -> np.ndarray:
         sums = np.zeros(columns)

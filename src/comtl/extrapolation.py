@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from .arrays import Array, namespace
 from .factors import Factors
+from .penalties import spectral
 from .state import State
 
 
@@ -39,8 +40,7 @@ class Reach:
 
 def can_turn(state: State) -> bool:
     """Whether factors may be turned freely: all learned, penalised by singular values alone."""
-    roots = [penalty.root is not None for penalty in state.penalties.values()]
-    return not state.fixed and all(roots)
+    return not state.fixed and spectral(state.penalties.values())
 
 
 def beyond(last: Factors, state: State, share: float) -> State:

@@ -95,19 +95,15 @@ def grid_losses(
     groups = [paths[ranks] for ranks in sorted(paths, reverse=True)]
     losses, weights = _run(models, groups, folds, n_jobs, screen=warm)
     settled = set() if warm else set(places)
-    wanted = {min(path, key=lambda place: _mean(losses, weights)[place]) for path in groups}
-    while wanted - settled:
-        again, _ = _run(models, [[place] for place in sorted(wanted - settled)], folds, n_jobs)
+    mean = np.average(losses, axis=0, weights=weights)
+    wanted = {min(path, key=mean.__getitem__) for path in groups}
+    while fresh := sorted(wanted - settled):
+        again, _ = _run(models, [[place] for place in fresh], folds, n_jobs)
+        losses[:, fresh] = again[:, fresh]
         settled |= wanted
-        fresh = sorted(wanted)
-        losses[:, fresh] = np.where(np.isfinite(again), again, losses)[:, fresh]
-        mean = _mean(losses, weights)
-        wanted = set(sorted(places, key=lambda place: mean[place])[:CONFIRMED])
+        mean = np.average(losses, axis=0, weights=weights)
+        wanted = set(sorted(places, key=mean.__getitem__)[:CONFIRMED])
     return losses[:, first], weights
-
-
-def _mean(losses: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return np.average(losses, axis=0, weights=weights)
 
 
 def _run(

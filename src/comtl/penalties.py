@@ -10,6 +10,7 @@ invariant under rotation). ``signed`` says that entries may be negative.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -306,6 +307,18 @@ class LearnedRelation(Penalty):
 
     def relation_of(self, factor: Array, relative_epsilon: float) -> Relation:
         return self.relation
+
+
+def spectral(penalties: Iterable[Penalty]) -> bool:
+    """Whether penalties see the singular values of their factors only, so that factors may turn.
+
+    Examples
+    --------
+    >>> from comtl.penalties import L1, Ridge, spectral
+    >>> spectral([Ridge(1.0)]), spectral([Ridge(1.0), L1(1.0)])
+    (True, False)
+    """
+    return all(penalty.root is not None for penalty in penalties)
 
 
 def choose_penalty(entry: Penalty | float) -> Penalty:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .arrays import row_dots
+from .arrays import row_dots, with_ones
 from .blocks import RowBlocks
 
 _BLOCK_CELLS = 2**20
@@ -61,9 +61,8 @@ class LinearTasks:
         """``Q`` and ``M`` such that ``Q m_t`` are the weights of a task without its residual."""
         if not self.shared.any():
             return self.directions, self.task_factor
-        ones = np.ones((len(self.task_factor), 1), dtype=self.task_factor.dtype)
         columns = np.concatenate([self.directions, self.shared[:, None]], axis=1)
-        return columns, np.concatenate([self.task_factor, ones], axis=1)
+        return columns, with_ones(self.task_factor)
 
     def scores(self, X: Any, codes: np.ndarray) -> np.ndarray:
         """Score of each row for its own tasks: ``codes`` and result are (n,) or (n, m)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .arrays import Array, namespace
+from .arrays import Array, namespace, with_ones
 from .datafits.base import Datafit, Expansion
 from .factors import Factors
 from .solvers.sylvester import TwoTermSylvester
@@ -14,12 +14,8 @@ from .state import State
 
 def feature_mixing(state: State, *, factor: bool = True) -> Array:
     """How each task mixes the unknown columns: those of ``F``, then the shared part."""
-    point = state.factors
-    xp = namespace(point.F)
-    columns = [point.mixing if factor else point.mixing[:, :0]]
-    if state.shared is not None:
-        columns.append(xp.ones((point.G.shape[0], 1), dtype=point.F.dtype))
-    return xp.concat(columns, axis=1)
+    mixing = state.factors.mixing if factor else state.factors.mixing[:, :0]
+    return mixing if state.shared is None else with_ones(mixing)
 
 
 class FeatureSystem:

@@ -7,12 +7,20 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Array, dot, local_offsets, namespace, segment_gram, segment_sum, with_corner
+from ..arrays import (
+    Array,
+    dot,
+    local_offsets,
+    namespace,
+    segment_gram,
+    segment_sum,
+    with_corner,
+    with_ones,
+)
 from ..design import Covariance, Design
 from ..factors import Factors
 from ..losses import Squared
 from .base import Datafit, Expansion, TaskQuadratic
-from .rows import with_ones
 
 
 class GramDatafit(Datafit):

@@ -8,7 +8,15 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Array, local_offsets, namespace, row_dots, segment_gram, segment_sum
+from ..arrays import (
+    Array,
+    local_offsets,
+    namespace,
+    row_dots,
+    segment_gram,
+    segment_sum,
+    with_ones,
+)
 from ..blocks import RowBlocks, added, plus
 from ..design import Covariance, Design
 from ..factors import Factors
@@ -322,19 +330,3 @@ def linear_terms(point: Factors) -> tuple[Array, Array]:
     if not bool(xp.any(point.shared != 0.0)):
         return features, mixing
     return xp.concat([features, point.shared[:, None]], axis=1), with_ones(mixing)
-
-
-def with_ones(values: Array) -> Array:
-    """Append a column of ones.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.datafits.rows import with_ones
-    >>> with_ones(np.array([[2.0], [3.0]]))
-    array([[2., 1.],
-           [3., 1.]])
-    """
-    xp = namespace(values)
-    ones = xp.ones((values.shape[0], 1), dtype=values.dtype)
-    return xp.concat([values, ones], axis=1)
