@@ -8,11 +8,12 @@ import os
 import sys
 import time
 import warnings
+from unittest import mock
 
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 
-from comtl import TaskStratifiedKFold, TriFactorRegressor, TriFactorRegressorCV
+from comtl import TaskStratifiedKFold, TriFactorRegressor, TriFactorRegressorCV, grid
 from comtl.datasets import make_synthetic
 
 RANKS = [2, 3, 5, 7, 9, 10, 15]
@@ -55,6 +56,32 @@ def searches(name, peer):
     return found
 
 
+def screening(names):
+    """How rough a screening fit may be: the winner, and how many fits of their own it took."""
+    print("\n## Screening\n\nOne process; the factor on `tol` of a screening fit.\n")
+    print(
+        "| set | factor | CPU s | fits of their own | λ2, K1, K2 |\n| --- | --- | --- | --- | --- |"
+    )
+    for name in names:
+        data = make_synthetic(name, random_state=0)
+        for rough in (10.0, 30.0, 100.0):
+            with mock.patch.object(grid, "ROUGH", rough):
+                confirmed = []
+                losses = grid.Fold.losses
+
+                def counted(fold, models, *, screen, losses=losses, confirmed=confirmed):
+                    confirmed.append(0 if screen else len(models))
+                    return losses(fold, models, screen=screen)
+
+                model = TriFactorRegressorCV(RANKS, RANKS, alphas=ALPHAS, cv=3, random_state=0)
+                begun = time.process_time()
+                with mock.patch.object(grid.Fold, "losses", counted):
+                    model.fit(data.X, data.y, task=data.task)
+                spent = time.process_time() - begun
+            best = ", ".join(f"{value:g}" for value in reversed(model.best_params_.values()))
+            print(f"| {name} | {rough:g} | {spent:.1f} | {sum(confirmed)} | {best} |", flush=True)
+
+
 def main(names):
     small = make_synthetic("syn1", n_tasks=4, random_state=1)  # both processes up, comtl imported
     TriFactorRegressorCV(2, 2, cv=2, n_jobs=2).fit(small.X, small.y, task=small.task)
@@ -77,4 +104,7 @@ def main(names):
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     os.environ["PYTHONWARNINGS"] = "ignore"  # also in the processes that joblib starts
-    main(sys.argv[1:] or [f"syn{number}" for number in range(1, 6)])
+    names = [f"syn{number}" for number in range(1, 6)]
+    if sys.argv[1:] != ["screening"]:
+        main(sys.argv[1:] or names)
+    screening(names[:2])

@@ -22,9 +22,10 @@ CACHE_CELLS, CACHE_ROWS = 2**18, (512, 4096)
 KERNEL_ROWS, KERNEL_PRODUCT = 48, 10**6
 CHUNK_CELLS, CHUNK_ROWS = {"dense": (2**20, 2**22), "sparse": (2**18, 2**22)}, 2**17
 THREAD_WORK = {"dense": 2**24, "sparse": 2**21}
-"""Measured in benchmarks/bench_operator.py: cells of a dense block, and its least and most rows;
-rows that one call of BLAS takes, and the product of sizes up to which that pays; cells of a chunk,
-and its most rows; cells times columns below which threads cost more than they save."""
+"""Measured in benchmarks/bench_blocks.md and bench_operator.md: cells of a dense block, and its
+least and most rows; rows that one call of BLAS takes, and the product of sizes up to which that
+pays; cells of a chunk, and its most rows; cells times columns below which threads cost more than
+they save."""
 
 
 @dataclass(frozen=True, eq=False)

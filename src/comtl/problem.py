@@ -167,7 +167,7 @@ def sweep_costs(tasks: int, rows: int, columns: int, width: int, filled: int) ->
 
     About four products and one quadratic a sweep. Rows cost by what is stored and the columns of
     the factors; Grams by their entries, whatever these columns, and by the rows once. Coefficients
-    are measured, see benchmarks/bench_operator.md.
+    are measured, see benchmarks/bench_blocks.md.
 
     Examples
     --------
