@@ -32,6 +32,7 @@ from .steps import (
     intercept_step,
     shared_step,
     task_step,
+    whole_step,
 )
 from .systems import feature_mixing
 
@@ -83,11 +84,15 @@ class Recipe:
     ranks : tuple of int
         Columns of ``F`` and of ``G``.
     held : dict
-        Factors that are given and not learned.
+        Factors that are given and not learned. A held square ``F`` is the identity: ``G`` then
+        holds the weights themselves.
     shared : float or None
         Ridge penalty of the common part.
     intercept : bool
         Whether to fit intercepts.
+    pooling : float or None
+        Penalty of the tasks' deviations from the common intercept: infinite for one intercept in
+        common, next to zero for one of each task's own, None for an estimate from the data.
     """
 
     penalties: Mapping[str, Penalty | float]
@@ -95,6 +100,7 @@ class Recipe:
     held: dict[str, Array] | None = None
     shared: float | None = None
     intercept: bool = True
+    pooling: float | None = None
 
 
 def start_state(
@@ -112,24 +118,29 @@ def start_state(
 
     Given factors start with the smoothing at its floor, unless ``anneal`` begins it anew.
     """
-    held = dict(recipe.held or {})
+    xp = namespace(like)
+    held = {name: xp.asarray(it, dtype=like.dtype) for name, it in (recipe.held or {}).items()}
     penalties = {name: choose_penalty(entry) for name, entry in recipe.penalties.items()}
     start = schedule.start_smoothing if factors is None or anneal else schedule.smoothing
     point = factors
     if point is None:
         point = empty_factors(datafit, *recipe.ranks, "S" in recipe.penalties, like)
-    bare = State(point, penalties, frozenset(penalties), recipe.shared, recipe.intercept)
+    pools = recipe.pooling is None
+    level = float("inf") if recipe.pooling is None else recipe.pooling
+    parts = (recipe.shared, recipe.intercept, level, pools)
+    bare = State(point, penalties, frozenset(penalties), *parts)
     bare = _pooled_parts(datafit, bare) if factors is None else _reused(datafit, bare)
     point, pooling = bare.factors, bare.pooling
-    if factors is None:
+    if factors is None and held.keys() < penalties.keys():
         expansion = datafit.expand(point)
         rng = np.random.default_rng(seed)
-        point = start_factors(datafit, expansion, point, penalties, init, rng).with_(**held)
+        point = start_factors(datafit, expansion, point, penalties, init, rng)
+    point = point.with_(**held)
 
     def state_at(point: Factors, smoothing: float) -> State:
         started = {k: p.started(getattr(point, k), smoothing) for k, p in penalties.items()}
         fixed = frozenset(held)
-        return State(point, started, fixed, recipe.shared, recipe.intercept, pooling)
+        return State(point, started, fixed, recipe.shared, recipe.intercept, pooling, pools)
 
     # Balanced at little smoothing first, so that ε is set from scales that will last.
     return state_at(gauge_step(state_at(point, 1e-6)).factors, start)
@@ -221,7 +232,10 @@ def _sweep(
             solvers["F"] = solution.solver
             state = descend(datafit, state, state.at(point))
             expansion = datafit.expand(state.factors)
-        if state.shared is not None or state.intercept:
+        if state.whole and state.shared is not None:
+            point, solution = whole_step(expansion.task_quadratic(state.factors.F), state)
+            state = descend(datafit, state, state.at(point))
+        elif state.shared is not None or state.intercept:
             point, solution = shared_step(datafit, expansion, state, inner)
             state = descend(datafit, state, state.at(point))
     else:
@@ -279,5 +293,7 @@ def descend(datafit: Datafit, old: State, new: State) -> State:
 
 def _pool(datafit: Datafit, quadratic: TaskQuadratic, state: State) -> State:
     """Lower the penalty of the intercepts' deviations to its present estimate, never raise it."""
+    if not state.pools:
+        return state
     estimate = intercept_pooling(quadratic, datafit, state)
     return state.with_(pooling=min(state.pooling, estimate))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -12,18 +13,18 @@ from sklearn.utils import check_random_state
 
 from .alternation import Recipe, Schedule, Step, alternate, start_state
 from .data import TaskData, read_training
-from .factors import padded
+from .factors import Factors, padded
 from .fitted import FittedTasks
 from .losses import Logistic, Loss, Squared
 from .parameters import require_choice, require_flag, require_integer, require_number
-from .penalties import L1, Free, LearnedRelation, NonNegative, Penalty, Ridge, Simplex, spectral
+from .penalties import L1, Free, LearnedRelation, NonNegative, Penalty, Ridge, Simplex
 from .problem import Columns, Problem, build_problem
 from .progress import logger, progress_shown
+from .relations import Relation
+from .state import State
 from .threads import single_blas
 
-FACTOR_PENALTIES = ("relation", "ridge", "l1", "nonnegative", "simplex")
-CORE_PENALTIES = ("ridge", "l1", "nonnegative", None)
-_LEAST = 1e-10
+LEAST = 1e-10
 """A penalty of zero is taken as this much, so that every step stays well posed."""
 
 
@@ -46,7 +47,7 @@ def make_penalty(kind: str | None, strength: float) -> Penalty:
         "l1": L1,
         "nonnegative": NonNegative,
     }
-    return named[kind](max(strength, _LEAST))
+    return named[kind](max(strength, LEAST))
 
 
 class FactorModel(FittedTasks):
@@ -55,42 +56,39 @@ class FactorModel(FittedTasks):
     __metadata_request__fit = {"task": True, "sample_weight": True}
 
     # Declared for type checkers; the final classes set them in their constructors.
-    alpha_feature: float
-    alpha_task: float
-    feature_penalty: str
-    task_penalty: str
-    shared: bool
-    alpha_shared: float
     loss: str
     fit_intercept: bool
     standardize: bool
-    init: str
-    smoothing: float
     max_iter: int
     tol: float
-    warm_start: bool
     random_state: Any
     verbose: int
+
+    # What a model may leave to us.
+    init: str = "svd"
+    smoothing: float = 0.01
+    warm_start: bool = False
 
     @abstractmethod
     def _ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
         """Columns of the feature and of the task factor, capped at what is attainable."""
 
     @abstractmethod
-    def _penalties(self) -> dict[str, Penalty]:
-        """Penalty of each factor."""
+    def _recipe(self, n_features: int, n_columns: int) -> Recipe:
+        """Return the model as the engine takes it."""
+
+    @abstractmethod
+    def _place(self) -> tuple[tuple[Any, ...], float]:
+        """Path that a setting lies on in a search, and its penalty there."""
 
     def _check_parameters(self) -> None:
         """Refuse bad parameters before any work."""
-        for name in ("alpha_feature", "alpha_task", "alpha_shared", "tol"):
-            require_number(name, getattr(self, name))
+        require_number("tol", self.tol)
         require_number("smoothing", self.smoothing, low=1e-14)
         require_integer("max_iter", self.max_iter)
-        require_choice("feature_penalty", self.feature_penalty, FACTOR_PENALTIES)
-        require_choice("task_penalty", self.task_penalty, FACTOR_PENALTIES)
         require_choice("init", self.init, ("svd", "random"))
         require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
-        for name in ("shared", "fit_intercept", "standardize", "warm_start"):
+        for name in ("fit_intercept", "standardize", "warm_start"):
             require_flag(name, getattr(self, name))
         self._loss()
 
@@ -109,31 +107,18 @@ class FactorModel(FittedTasks):
             start_smoothing=max(1.0, self.smoothing),
         )
 
-    def _recipe(self, n_features: int, n_columns: int) -> Recipe:
-        penalties, ranks = self._penalties(), self._ranks(n_features, n_columns)
-        if spectral(penalties.values()):
-            # They see only the singular values of W, whose rank the shorter side sets:
-            # columns beyond it are zero at every optimum, so they are left out of the fit.
-            ranks = (min(ranks), min(ranks))
-        return Recipe(
-            penalties=penalties,
-            ranks=ranks,
-            shared=max(self.alpha_shared, _LEAST) if self.shared else None,
-            intercept=self.fit_intercept,
-        )
-
     def _problem(self, data: TaskData, columns: Columns) -> Problem:
         cells = self._binary(data, columns)
-        ranks = self._recipe(cells.n_features, cells.n_tasks).ranks
+        recipe = self._recipe(cells.n_features, cells.n_tasks)
         return build_problem(
             cells,
             self._loss(),
             center=self.fit_intercept,
             standardize=self.standardize,
             scale_target=not self._classification,
-            width=ranks[0],
+            width=recipe.ranks[0],
             # A core without penalty grows where rows hardly see it, and Grams lose its digits.
-            grams=self._penalties().get("S") != Free(),
+            grams=recipe.penalties.get("S") != Free(),
         )
 
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
@@ -168,10 +153,9 @@ class FactorModel(FittedTasks):
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
         earlier = self._earlier_factors(data, columns) if self.warm_start else None
-        recipe = self._recipe(problem.datafit.n_features, problem.datafit.n_tasks)
         history = []
         step: Step | None = None
-        steps = fit_steps(problem, recipe, self._schedule(), self.init, seed, earlier)
+        steps = self._steps(problem, self._schedule(), seed, earlier)
         try:
             with progress_shown(self.verbose):
                 for step in steps:
@@ -194,6 +178,36 @@ class FactorModel(FittedTasks):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _steps(
+        self,
+        problem: Problem,
+        schedule: Schedule,
+        seed: int,
+        factors: Factors | None = None,
+        *,
+        anneal: bool = False,
+    ) -> Iterator[Step]:
+        """Yield the fit sweep by sweep, from ``factors`` if given."""
+        recipe = self._recipe(problem.datafit.n_features, problem.datafit.n_tasks)
+        with single_blas():
+            start = start_state(
+                problem.datafit,
+                recipe,
+                schedule,
+                like=problem.units.shift,
+                init=self.init,
+                seed=seed,
+                factors=factors,
+                anneal=anneal,
+            )
+            yield from alternate(problem.datafit, start, schedule)
+
+    def _relations(self, state: State) -> tuple[Relation, Relation]:
+        """Relations between features and between tasks."""
+        F, G = state.factors.F, state.factors.G
+        one, other = state.penalties["F"], state.penalties["G"]
+        return one.relation_of(F, self.smoothing), other.relation_of(G, self.smoothing)
 
     def _earlier_factors(self, data: TaskData, columns: Columns) -> Any:
         """Factors of the last fit, if they belong to the same columns and ranks."""
@@ -227,31 +241,5 @@ class FactorModel(FittedTasks):
         self.feature_factor_ = padded(scale[:, None] * factors.F, self._widths[0])
         if factors.S is not None:
             self.core_ = padded(padded(factors.S, self._widths[1]).T, self._widths[0]).T
-        self.feature_relation_ = step.state.penalties["F"].relation_of(factors.F, self.smoothing)
-        self.task_relation_ = step.state.penalties["G"].relation_of(factors.G, self.smoothing)
+        self.feature_relation_, self.task_relation_ = self._relations(step.state)
         self._set_linear(units.linear(factors))
-
-
-def fit_steps(
-    problem: Problem,
-    recipe: Recipe,
-    schedule: Schedule,
-    init: str,
-    seed: int,
-    factors: Any = None,
-    *,
-    anneal: bool = False,
-) -> Any:
-    """Yield the fit of a problem sweep by sweep, from ``factors`` if given."""
-    with single_blas():
-        start = start_state(
-            problem.datafit,
-            recipe,
-            schedule,
-            like=problem.units.shift,
-            init=init,
-            seed=seed,
-            factors=factors,
-            anneal=anneal,
-        )
-        yield from alternate(problem.datafit, start, schedule)

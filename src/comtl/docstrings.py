@@ -50,6 +50,77 @@ _BLOCKS = {
         alpha_core : float, default=1.0
             λ3, the penalty of the core.
         """,
+    "alpha": """
+        alpha : float, default=1.0
+            Penalty of the weights.
+        """,
+    "mean": """
+        alpha_intercept : float or None, default=None
+            Penalty of the tasks' deviations from the common intercept; None estimates it from
+            the data.
+        alpha_shared : float, default=1.0
+            Penalty of the common part.
+        """,
+    "plain_lambdas": """
+        alpha_feature : float, default=0.1
+            λ1, the penalty of the feature factor.
+        alpha_task : float, default=1.0
+            λ2, the penalty of the task factor.
+        """,
+    "clusters": """
+        n_clusters : int, default=5
+            Models in the pool; capped at the number of tasks.
+        alpha : float, default=1.0
+            Ridge penalty of the models.
+        """,
+    "plain": """
+        loss : str, default="auto"
+            {loss}
+        fit_intercept : bool, default=True
+            Whether to fit intercepts.
+        standardize : bool, default=True
+            Whether to scale features{target} to unit variance inside, so that the penalties do
+            not depend on units. Weights are reported in the units given. False: the objective in
+            the units given.
+        task_column : str, int or None, default=None
+            Name or number of the column of X that holds the task.
+        unseen_task : {"mean", "raise"}, default="mean"
+            What predict does with a task that fit never saw: use the mean of all tasks, or raise.
+        max_iter : int
+            Most sweeps.
+        tol : float
+            Relative decrease of the objective in a sweep at which to stop.
+        random_state : int, RandomState or None, default=None
+            Seed of starting points and clusters.
+        verbose : int, default=0
+            Whether to show the objective after each sweep, through the logger "comtl".
+        """,
+    "plain_attributes": """
+        tasks_ : ndarray of shape (n_tasks,)
+            Task labels, in the order of the rows of ``coef_``.
+        coef_ : ndarray of shape (n_tasks, n_features){multiclass}
+            Weights of every task, the task column left out.
+        intercept_ : ndarray of shape (n_tasks,)
+            Intercepts.
+        shared_coef_ : ndarray of shape (n_features,)
+            The part that all tasks have in common, zero without it.
+        objective_history_ : ndarray of shape (n_iter_ + 1,)
+            Objective at the start and after each sweep; never rises.
+        n_iter_, converged_ : int, bool
+            Sweeps done, and whether the decrease fell below ``tol``.
+        n_features_in_ : int
+            Columns of X seen in fit, the task column counted.
+        """,
+    "relation_attributes": """
+        feature_relation_, task_relation_ : Relation
+            Learned relations of the standardised features and of the tasks.
+        """,
+    "factor_attributes": """
+        feature_factor_, task_factor_ : ndarray of shape (n_features, K), (n_tasks, K)
+            The factors, features in the units of the data.
+        task_clusters_ : ndarray of shape (n_tasks,)
+            Clusters of the tasks.
+        """,
     "common": """
         alpha_feature : float, default=0.1
             λ1, the penalty of the feature factor.

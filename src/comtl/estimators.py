@@ -2,16 +2,61 @@ r"""BiFactor and TriFactor, as regressors and classifiers."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
-from .base import CORE_PENALTIES, FactorModel, make_penalty
+from .alternation import Recipe
+from .base import LEAST, FactorModel, make_penalty
 from .docstrings import documented
 from .outputs import ClassifierOutputs, RegressorOutputs
-from .parameters import require_choice, require_integer, require_number
-from .penalties import Penalty
+from .parameters import require_choice, require_flag, require_integer, require_number
+from .penalties import Penalty, spectral
+
+FACTOR_PENALTIES = ("relation", "ridge", "l1", "nonnegative", "simplex")
+CORE_PENALTIES = ("ridge", "l1", "nonnegative", None)
 
 
-class BiFactor(FactorModel):
+class CoClustering(FactorModel):
+    """Abstract model of factors that are all learned, each with a penalty of its own."""
+
+    # Declared for type checkers; the final classes set them in their constructors.
+    alpha_feature: float
+    alpha_task: float
+    feature_penalty: str
+    task_penalty: str
+    shared: bool
+    alpha_shared: float
+
+    @abstractmethod
+    def _penalties(self) -> dict[str, Penalty]:
+        """Penalty of each factor."""
+
+    def _check_parameters(self) -> None:
+        for name in ("alpha_feature", "alpha_task", "alpha_shared"):
+            require_number(name, getattr(self, name))
+        require_choice("feature_penalty", self.feature_penalty, FACTOR_PENALTIES)
+        require_choice("task_penalty", self.task_penalty, FACTOR_PENALTIES)
+        require_flag("shared", self.shared)
+        super()._check_parameters()
+
+    def _recipe(self, n_features: int, n_columns: int) -> Recipe:
+        penalties, ranks = self._penalties(), self._ranks(n_features, n_columns)
+        if spectral(penalties.values()):
+            # They see only the singular values of W, whose rank the shorter side sets:
+            # columns beyond it are zero at every optimum, so they are left out of the fit.
+            ranks = (min(ranks), min(ranks))
+        return Recipe(
+            penalties=penalties,
+            ranks=ranks,
+            shared=max(self.alpha_shared, LEAST) if self.shared else None,
+            intercept=self.fit_intercept,
+        )
+
+    def _place(self) -> tuple[tuple[Any, ...], float]:
+        return (self.alpha_feature,), self.alpha_task
+
+
+class BiFactor(CoClustering):
     r"""Abstract two-factor model :math:`W = F G^\top`."""
 
     def __init__(
@@ -80,7 +125,7 @@ class BiFactor(FactorModel):
         return int(self.feature_factor_.shape[1])
 
 
-class TriFactor(FactorModel):
+class TriFactor(CoClustering):
     r"""Abstract three-factor model :math:`W = F S G^\top`."""
 
     def __init__(

@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from .base import FactorModel, fit_steps
+from .base import FactorModel
 from .data import TaskData
 from .problem import Columns, Problem
 
@@ -50,14 +50,11 @@ class Fold:
         found: list[float] = []
         earlier = None
         for model in map(copy.copy, models):  # threads of joblib share the models
-            recipe = model._recipe(self.train.n_features, len(self.columns.task))
             seed = int(check_random_state(model.random_state).randint(2**31 - 1))
             schedule = model._schedule()
             if screen:
                 schedule = replace(schedule, tol=ROUGH * schedule.tol)
-            *_, step = fit_steps(
-                self.problem, recipe, schedule, model.init, seed, earlier, anneal=True
-            )
+            *_, step = model._steps(self.problem, schedule, seed, earlier, anneal=True)
             if screen:
                 earlier = step.state.factors
             model._keep(step, [], self.problem, self.train, self.columns, seed)
@@ -67,7 +64,7 @@ class Fold:
 
 def distinct(models: Sequence[FactorModel], size: tuple[int, int]) -> list[int]:
     """First place of the setting that each comes to; ``size`` counts features and columns."""
-    keys = [(model._recipe(*size).ranks, model.alpha_task) for model in models]
+    keys = [(model._recipe(*size).ranks, *model._place()) for model in models]
     seen = {key: place for place, key in reversed(list(enumerate(keys)))}
     return [seen[key] for key in keys]
 
@@ -87,12 +84,13 @@ def grid_losses(
     path and the best few of all are then fitted on their own, until the winner is one of them.
     """
     first = distinct(models, size)
-    places = sorted(set(first), key=lambda place: models[place].alpha_task)
-    paths: dict[tuple[int, int], list[int]] = {}
+    places = sorted(set(first), key=lambda place: models[place]._place()[1])
+    paths: dict[tuple[Any, ...], list[int]] = {}
     for place in places:
-        paths.setdefault(models[place]._recipe(*size).ranks, []).append(place)
+        path = models[place]._recipe(*size).ranks, *models[place]._place()[0]
+        paths.setdefault(path, []).append(place)
     # The widest first, so that no long path is left to one process at the end.
-    groups = [paths[ranks] for ranks in sorted(paths, reverse=True)]
+    groups = [paths[path] for path in sorted(paths, reverse=True)]
     losses, weights = _run(models, groups, folds, n_jobs, screen=warm)
     settled = set() if warm else set(places)
     mean = np.average(losses, axis=0, weights=weights)

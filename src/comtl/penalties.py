@@ -309,6 +309,37 @@ class LearnedRelation(Penalty):
         return self.relation
 
 
+@dataclass(frozen=True)
+class RidgedRelation(LearnedRelation):
+    r"""The learned relation beside a plain ridge: :math:`λ\,p(Q) + μ \|Q\|_F^2`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.penalties import RidgedRelation
+    >>> factor = np.array([[3.0], [4.0]])
+    >>> round(RidgedRelation(1.0, ridge=2.0).started(factor, 1e-8).value(factor), 2)
+    75.01
+    """
+
+    ridge: float = 0.0
+
+    root: ClassVar[float | None] = None
+
+    def value(self, factor: Array) -> float:
+        return super().value(factor) + self.ridge * dot(factor, factor)
+
+    def curvature(self, factor: Array) -> tuple[float, Array]:
+        alpha, low = super().curvature(factor)
+        return alpha + 2.0 * self.ridge, low
+
+    def gradient(self, factor: Array) -> Array:
+        return super().gradient(factor) + 2.0 * self.ridge * factor
+
+    def whitener(self, factor: Array) -> Array | None:
+        return None
+
+
 def spectral(penalties: Iterable[Penalty]) -> bool:
     """Whether penalties see the singular values of their factors only, so that factors may turn.
 

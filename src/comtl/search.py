@@ -1,9 +1,10 @@
-"""What the estimators with cross-validation share: the settings, the folds, the choice."""
+"""What searches share: the folds, held-out losses of many settings, the choice among them."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar, Self
 
@@ -18,6 +19,99 @@ from .frames import read_classes
 from .grid import Fold, grid_losses
 from .parameters import require_flag, require_integer, require_number
 from .problem import Columns
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What a user hands over for a fit."""
+
+    X: Any
+    y: Any
+    task: Any = None
+    sample_weight: Any = None
+
+    def take(self, numbers: np.ndarray) -> Rows:
+        """Some of the rows."""
+
+        def part(item: Any) -> Any:
+            if item is None or np.isscalar(item):
+                return item
+            # Some sparse formats and containers have no index of their own.
+            return _safe_indexing(indexable(item)[0], numbers)
+
+        return Rows(part(self.X), part(self.y), part(self.task), part(self.sample_weight))
+
+    def read(self, reader: FactorModel, **options: Any) -> TaskData:
+        """Validated cells; ``reader`` learns the columns."""
+        cells = (self.X, self.y, self.task, self.sample_weight)
+        return read_training(reader, *cells, classification=reader._classification, **options)
+
+    def splits(self, reader: FactorModel, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Row numbers of the folds; a number of folds cuts every task and class alike."""
+        rows, labels = read_rows(reader, self.X, self.task)
+        classes = read_classes(self.y)[0] if reader._classification else None
+        if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+            strata = classes if classes is not None and classes.ndim == 1 else None
+            splitter = TaskStratifiedKFold(require_integer("cv", cv, low=2))
+            return list(splitter.split(rows, strata, labels))
+        with warnings.catch_warnings():
+            # Tasks are offered to every splitter as groups, also to those without use for them.
+            warnings.filterwarnings("ignore", "The groups parameter is ignored")
+            return list(check_cv(cv).split(rows, self.y, labels))
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Held-out losses (folds × settings) in squares of ``unit``, and what they were found on."""
+
+    data: TaskData
+    columns: Columns
+    losses: np.ndarray
+    weights: np.ndarray
+    unit: float
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean loss a cell of each setting."""
+        return np.average(self.losses, axis=0, weights=self.weights)
+
+    @property
+    def best(self) -> int:
+        """Setting with the lowest mean."""
+        return int(self.mean.argmin())
+
+
+def search(
+    reader: FactorModel,
+    models: Sequence[FactorModel],
+    rows: Rows,
+    *,
+    cv: Any,
+    warm: bool = True,
+    n_jobs: int | None = None,
+) -> Found:
+    """Held-out losses of settings of one kind of model.
+
+    ``reader`` learns the columns of the rows; ``models`` differ in penalties and ranks only.
+    """
+    for model in models:
+        model._check_parameters()
+    data = rows.read(reader)
+    # Losses are compared in units of the target, whose squares may be out of range.
+    unit = 1.0 if reader._classification else float(np.abs(data.y).max()) or 1.0
+
+    def folds() -> Iterator[Fold]:
+        for split in rows.splits(reader, cv):
+            train, test = (
+                rows.take(part).read(models[0], classes=data.classes, partial=True)
+                for part in split
+            )
+            yield Fold.of(models, train, test, unit)
+
+    columns = Columns.of(data)
+    size = data.n_features, len(columns.task)
+    losses, weights = grid_losses(models, size, folds, warm=warm, n_jobs=n_jobs)
+    return Found(data, columns, losses, weights, unit)
 
 
 class CrossValidated(FactorModel):
@@ -54,19 +148,6 @@ class CrossValidated(FactorModel):
         taken = {name: own[name] for name in self._plain_class().get_params() if name in own}
         return self._plain_class(**{**taken, **setting})
 
-    def _splits(self, X: Any, y: Any, task: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Row numbers of the folds."""
-        rows, labels = read_rows(self, X, task)
-        classes = read_classes(y)[0] if self._classification else None
-        if isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool):
-            strata = classes if classes is not None and classes.ndim == 1 else None
-            splitter = TaskStratifiedKFold(require_integer("cv", self.cv, low=2))
-            return list(splitter.split(rows, strata, labels))
-        with warnings.catch_warnings():
-            # Tasks are offered to every splitter as groups, also to those without use for them.
-            warnings.filterwarnings("ignore", "The groups parameter is ignored")
-            return list(check_cv(self.cv).split(rows, y, labels))
-
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
         """Choose the setting by cross-validation and fit it to all rows.
 
@@ -83,24 +164,9 @@ class CrossValidated(FactorModel):
         grid = self._grid()
         require_flag("warm_path", self.warm_path)
         models = [self._plain(setting) for setting in grid]
-        for model in models:
-            model._check_parameters()
-        data = read_training(self, X, y, task, sample_weight, classification=self._classification)
-        # Losses are compared in units of the target, whose squares may be out of range.
-        unit = 1.0 if self._classification else float(np.abs(data.y).max()) or 1.0
-
-        def folds() -> Iterator[Fold]:
-            for split in self._splits(X, y, task):
-                train, test = (
-                    self._part(part, X, y, task, sample_weight, data.classes) for part in split
-                )
-                yield Fold.of(models, train, test, unit)
-
-        columns = Columns.of(data)
-        size = data.n_features, len(columns.task)
-        losses, weights = grid_losses(models, size, folds, warm=self.warm_path, n_jobs=self.n_jobs)
-        mean = np.average(losses, axis=0, weights=weights)
-        best = int(mean.argmin())
+        rows = Rows(X, y, task, sample_weight)
+        found = search(self, models, rows, cv=self.cv, warm=self.warm_path, n_jobs=self.n_jobs)
+        best, data, columns = found.best, found.data, found.columns
         refitted = models[best]
         refitted._run(refitted._problem(data, columns), data, columns)
         for name, value in vars(refitted).items():
@@ -108,7 +174,8 @@ class CrossValidated(FactorModel):
                 setattr(self, name, value)
         self.best_params_ = grid[best]
         with np.errstate(over="ignore"):
-            score, spread = -mean * unit * unit, losses.std(axis=0) * unit * unit
+            score = -found.mean * found.unit * found.unit
+            spread = found.losses.std(axis=0) * found.unit * found.unit
         self.best_score_ = float(score[best])
         self.alpha_task_ = grid[best]["alpha_task"]
         self.cv_results_ = {
@@ -117,28 +184,6 @@ class CrossValidated(FactorModel):
             "std_test_score": spread,
         }
         return self
-
-    def _part(
-        self, rows: np.ndarray, X: Any, y: Any, task: Any, weight: Any, classes: Any
-    ) -> TaskData:
-        """Cells of some of the rows."""
-
-        def part(item: Any) -> Any:
-            if item is None or np.isscalar(item):
-                return item
-            # Some sparse formats and containers have no index of their own.
-            return _safe_indexing(indexable(item)[0], rows)
-
-        return read_training(
-            self._plain({}),
-            part(X),
-            part(y),
-            part(task),
-            part(weight),
-            classification=self._classification,
-            classes=classes,
-            partial=True,
-        )
 
     # The rest of the model is that of the chosen setting.
     def _chosen(self) -> FactorModel:

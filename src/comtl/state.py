@@ -29,6 +29,8 @@ class State:
         Whether scores have an intercept.
     pooling : float
         Penalty of the tasks' deviations from the common intercept; infinite for none.
+    pools : bool
+        Whether that penalty is estimated as the fit goes on; else it stays as given.
     """
 
     factors: Factors
@@ -37,6 +39,7 @@ class State:
     shared: float | None = None
     intercept: bool = True
     pooling: float = float("inf")
+    pools: bool = True
 
     @property
     def regularizer(self) -> float:
@@ -61,6 +64,12 @@ class State:
     def settled(self) -> bool:
         """Whether the smoothing of every penalty has come to rest."""
         return all(p.settled for name, p in self.penalties.items() if name not in self.fixed)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the task factor holds the weights themselves: a held square ``F``, one."""
+        rows, columns = self.factors.F.shape
+        return "F" in self.fixed and "G" not in self.fixed and rows == columns
 
     def at(self, factors: Factors) -> State:
         """Return the state with other factors."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from .arrays import Array, namespace, with_corner
 from .datafits.base import Datafit, Expansion, TaskQuadratic
 from .factors import Factors
+from .solvers.arrow import solve_arrow
 from .solvers.base import Solution
 from .solvers.conjugate_gradient import conjugate_gradient
 from .solvers.dense import solve_symmetric
@@ -156,6 +157,43 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Fac
     return point.with_(**changes), solution
 
 
+def whole_step(quadratic: TaskQuadratic, state: State) -> tuple[Factors, Solution]:
+    """Minimise over the shared part, ``G`` and all intercepts together, where ``F`` is one.
+
+    The penalty of ``G`` must be smooth; what it couples between tasks is left to the task step.
+    """
+    point, penalty = state.factors, state.penalties["G"]
+    xp = namespace(point.G)
+    width = point.G.shape[1]
+    alpha, _ = penalty.curvature(point.G)
+    own, common = width + int(state.pooled), width + int(state.intercept)
+    slope = penalty.gradient(point.G)
+    ridge = xp.full(width, alpha, dtype=slope.dtype)
+    base = xp.full(width, 2.0 * (state.shared or 0.0), dtype=slope.dtype)
+    pull = base * point.shared
+    if state.pooled:
+        double = 2.0 * state.pooling
+        ridge = xp.concat([ridge, xp.full(1, double, dtype=slope.dtype)])
+        slope = xp.concat([slope, double * point.deviations[:, None]], axis=1)
+    if state.intercept:
+        none = xp.zeros(1, dtype=slope.dtype)
+        base, pull = xp.concat([base, none]), xp.concat([pull, none])
+    solution = solve_arrow(
+        quadratic.hessian[:, :common, :common],
+        ridge,
+        base,
+        -(quadratic.gradient[:, :own] + slope),
+        -(xp.sum(quadratic.gradient[:, :common], axis=0) + pull),
+    )
+    each, shared = solution.value[:-1, :], solution.value[-1, :]
+    changes = {"G": point.G + each[:, :width], "shared": point.shared + shared[:width]}
+    if state.pooled:
+        changes["deviations"] = point.deviations + each[:, width]
+    if state.intercept:
+        changes["offset"] = point.offset + float(shared[width])
+    return point.with_(**changes), solution
+
+
 def through_core(quadratic: TaskQuadratic, core: Array | None) -> tuple[Array, Array]:
     """Hessian and gradient by ``(g_t, b_t)``, where the latent weights are ``S g_t``."""
     if core is None:
@@ -235,6 +273,7 @@ def intercept_pooling(quadratic: TaskQuadratic, datafit: Datafit, state: State) 
         return float("inf")
     # The factors have taken their share of the noise: at most so many numbers, penalised ones.
     P, rank = datafit.n_features, min(point.F.shape[1], point.G.shape[1])
+    rank = 0 if state.fixed >= {"F", "G"} else rank
     taken = rank * (P + datafit.n_tasks - rank) + (P if state.shared is not None else 0)
     freedom = max(freedom - taken, 0.75 * freedom)
     center = float(xp.sum(sums * means)) / total

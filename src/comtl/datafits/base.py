@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..arrays import Array, dot
 from ..design import Covariance
 from ..factors import Factors
@@ -88,6 +90,17 @@ class Datafit(ABC):
     @abstractmethod
     def expand(self, point: Factors) -> Expansion:
         """Return the local quadratic model at a point."""
+
+    @abstractmethod
+    def merged(self, labels: np.ndarray, count: int) -> Datafit:
+        """Return the same cells with the tasks of a label taken as one, ``count`` in all."""
+
+    @abstractmethod
+    def losses(self, weights: Array, intercepts: Array) -> Array:
+        """Loss of each task under each of m models, ``(T, m)``, up to a constant of the task.
+
+        ``weights`` (m, P) and ``intercepts`` (m,) hold the models.
+        """
 
     @abstractmethod
     def line(self, start: Factors, stop: Factors) -> Callable[[float], float]:

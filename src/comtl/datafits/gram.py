@@ -96,6 +96,21 @@ class GramDatafit(Datafit):
         weights = point.mixing @ point.F.T + point.shared[None, :]
         return GramExpansion(self, xp.concat([weights, point.intercepts[:, None]], axis=1))
 
+    def merged(self, labels: np.ndarray, count: int) -> GramDatafit:
+        xp = namespace(self.gram)
+        member = xp.asarray(np.eye(count)[:, labels], dtype=self.gram.dtype)
+        size = self.gram.shape[1]
+        flat = xp.reshape(self.gram, (-1, size * size))
+        shares = member if self.gram.shape[0] > 1 else xp.sum(member, axis=1)[:, None]
+        gram = xp.reshape(shares @ flat, (count, size, size))
+        return GramDatafit(gram, member @ self.moment, self.energy)
+
+    def losses(self, weights: Array, intercepts: Array) -> Array:
+        xp = namespace(self.gram)
+        models = xp.concat([weights, intercepts[:, None]], axis=1).T
+        squares = xp.sum((self.gram @ models) * models, axis=1)
+        return squares - 2.0 * self.moment @ models
+
     def line(self, start: Factors, stop: Factors) -> Callable[[float], float]:
         return lambda share: self.expand(start.towards(stop, share)).value
 

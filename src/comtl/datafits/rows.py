@@ -189,6 +189,24 @@ class RowsDatafit(Datafit):
     def expand(self, point: Factors) -> RowsExpansion:
         return RowsExpansion(self, point)
 
+    def merged(self, labels: np.ndarray, count: int) -> RowsDatafit:
+        own = labels[self._codes]
+        order = np.argsort(own, kind="stable")
+        offsets = np.searchsorted(own[order], np.arange(count + 1))
+        rows = order if self.rows is None else self.rows[order]
+        cells = self.y[order], self.weights[order], offsets
+        return RowsDatafit(self.design, *cells, self.loss, rows)
+
+    def losses(self, weights: Array, intercepts: Array) -> Array:
+        xp = namespace(weights)
+
+        def work(cells: slice, codes: Array, offsets: np.ndarray, latent: Array) -> tuple[Array]:
+            target, share = self.y[cells, None], self.weights[cells, None]
+            value = share * self.loss.value(target, latent + intercepts[None, :])
+            return (segment_sum(value, offsets),)
+
+        return self.by_task(xp.asarray(weights.T), work, [(weights.shape[0],)])[0]
+
     def line(self, start: Factors, stop: Factors) -> Callable[[float], float]:
         xp = namespace(self.y)
         first, last = (self.scores(*linear_terms(p), p.intercepts) for p in (start, stop))

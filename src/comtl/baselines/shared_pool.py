@@ -1,0 +1,230 @@
+"""A small pool of models, each task served by the one that fits it best (SHAMO)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..alternation import Schedule, Step, alternate, start_state
+from ..base import LEAST
+from ..clusters import cluster_rows
+from ..datafits.base import Datafit
+from ..docstrings import documented
+from ..factors import Factors
+from ..outputs import ClassifierOutputs, RegressorOutputs
+from ..parameters import require_integer
+from ..penalties import Ridge, Simplex
+from ..problem import Problem
+from ..state import State
+from ..threads import single_blas
+from .clustered import Pool
+from .whole import EXACT, whole_recipe
+
+
+class SharedPool(Pool):
+    """Abstract pool with one model for each task."""
+
+    def __init__(
+        self,
+        n_clusters: int = 5,
+        *,
+        alpha: float = 1.0,
+        n_init: int = 5,
+        loss: str = "auto",
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        task_column: str | int | None = None,
+        unseen_task: str = "mean",
+        max_iter: int = 100,
+        tol: float = 1e-8,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            alpha=alpha,
+            loss=loss,
+            fit_intercept=fit_intercept,
+            standardize=standardize,
+            task_column=task_column,
+            unseen_task=unseen_task,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.n_init = n_init
+
+    def _check_parameters(self) -> None:
+        require_integer("n_init", self.n_init)
+        super()._check_parameters()
+
+    def _steps(
+        self,
+        problem: Problem,
+        schedule: Schedule,
+        seed: int,
+        factors: Factors | None = None,
+        *,
+        anneal: bool = False,
+    ) -> Iterator[Step]:
+        """Yield the best of several runs, round by round; earlier factors have no part in it."""
+        datafit, rng = problem.datafit, np.random.default_rng(seed)
+        count = self._ranks(datafit.n_features, datafit.n_tasks)[0]
+        fit = Rounds(datafit, count, max(float(self.alpha), LEAST), self.fit_intercept, problem)
+        with single_blas():
+            runs = [list(fit.run(labels, schedule)) for labels in fit.starts(int(self.n_init), rng)]
+            yield from min(runs, key=lambda run: run[-1].objective)
+
+
+class Rounds:
+    """Rounds of assigning tasks to models and fitting the models anew.
+
+    Parameters
+    ----------
+    datafit : Datafit
+        Rows of the tasks.
+    count : int
+        Models in the pool.
+    alpha : float
+        Ridge penalty of a model.
+    intercept : bool
+        Whether models have intercepts.
+    problem : Problem
+        Gives the kind of numbers.
+    """
+
+    def __init__(
+        self, datafit: Datafit, count: int, alpha: float, intercept: bool, problem: Problem
+    ) -> None:
+        self.datafit, self.count, self.alpha = datafit, count, alpha
+        self.intercept, self.like = intercept, problem.units.shift
+
+    def models(self, datafit: Datafit) -> Factors:
+        """One ridge model for each task of a datafit."""
+        parts = {"intercept": self.intercept, "pooling": LEAST}
+        size = datafit.n_features, datafit.n_tasks
+        recipe = whole_recipe(size, Ridge(self.alpha), **parts)
+        schedule = Schedule(max_iter=50, tol=1e-9, inner=EXACT)
+        start = start_state(datafit, recipe, schedule, like=self.like)
+        *_, step = alternate(datafit, start, schedule)
+        return step.state.factors
+
+    def starts(self, number: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+        """Yield labels to start from: clusters of the tasks' own models, then chance."""
+        own = np.asarray(self.models(self.datafit).coef.T)
+        yield cluster_rows(own, self.count, int(rng.integers(2**31 - 1)))
+        for _ in range(number - 1):
+            yield rng.permutation(np.arange(self.datafit.n_tasks) % self.count)
+
+    def run(self, labels: np.ndarray, schedule: Schedule) -> Iterator[Step]:
+        """Yield round after round until no task moves."""
+        for sweep in range(schedule.max_iter + 1):
+            pool = self.models(self.datafit.merged(labels, self.count))
+            weights, intercepts = pool.coef.T, pool.intercepts
+            losses = np.asarray(self.datafit.losses(weights, intercepts))
+            better = self._without_gaps(losses.argmin(axis=1), labels, losses)
+            state = self._state(weights, intercepts, labels)
+            value = self.datafit.expand(state.factors).value + state.regularizer
+            done = np.array_equal(better, labels)
+            yield Step(sweep, value, state, {"pool": "assignment"}, done)
+            if done:
+                return
+            labels = better
+
+    def _without_gaps(
+        self, better: np.ndarray, labels: np.ndarray, losses: np.ndarray
+    ) -> np.ndarray:
+        """Give a model that no task wants to the task that gains most by one of its own."""
+        lost = losses[np.arange(len(labels)), better]
+        order = iter(np.argsort(-lost, kind="stable"))
+        sizes = np.bincount(better, minlength=self.count)
+        for gap in np.flatnonzero(sizes == 0):
+            for task in order:
+                if sizes[better[task]] > 1:
+                    sizes[better[task]] -= 1
+                    better = better.copy()
+                    better[task] = gap
+                    break
+        return better
+
+    def _state(self, weights: Any, intercepts: Any, labels: np.ndarray) -> State:
+        dtype = self.like.dtype
+        member = np.eye(self.count, dtype=dtype)[labels]
+        offset = float(np.mean(intercepts))
+        factors = Factors(
+            np.ascontiguousarray(weights.T),
+            None,
+            member,
+            np.zeros(weights.shape[1], dtype=dtype),
+            offset,
+            (intercepts - offset)[labels],
+        )
+        penalties = {"F": Ridge(self.alpha), "G": Simplex()}
+        state = State(factors, penalties, frozenset({"G"}), None, self.intercept)
+        return replace(state, pooling=0.0, pools=False)
+
+
+@documented
+class SharedPoolRegressor(RegressorOutputs, SharedPool):
+    r"""A pool of models and for each task the one that fits it best (SHAMO, Crammer and Mansour).
+
+    .. math:: \min \sum_i ω_i (y_i - x_i^\top w_{k(t)} - b_{k(t)})^2 + α \sum_k \|w_k\|^2
+
+    over the models and the assignment ``k(t)``: models and assignment in turn, as in k-means,
+    from several starts.
+
+    Parameters
+    ----------
+    <clusters>
+    n_init : int, default=5
+        Starts, of which the best is kept.
+    <plain>
+
+    Attributes
+    ----------
+    <plain_attributes>
+    <factor_attributes>
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.baselines import SharedPoolRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(60, 2)), np.repeat(np.arange(6), 10)
+    >>> y = np.where(task < 3, X[:, 0], X[:, 1])
+    >>> SharedPoolRegressor(2, random_state=0).fit(X, y, task=task).task_clusters_
+    array([0, 0, 0, 1, 1, 1])
+    """
+
+
+@documented
+class SharedPoolClassifier(ClassifierOutputs, SharedPool):
+    r"""A pool of models and for each task the best of them; see :class:`SharedPoolRegressor`.
+
+    Parameters
+    ----------
+    <clusters>
+    n_init : int, default=5
+        Starts, of which the best is kept.
+    <plain>
+
+    Attributes
+    ----------
+    <classes>
+    <plain_attributes>
+    <factor_attributes>
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.baselines import SharedPoolClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(80, 2)), np.repeat(np.arange(4), 20)
+    >>> y = np.where(task < 2, X[:, 0], -X[:, 0]) > 0
+    >>> SharedPoolClassifier(2, random_state=0).fit(X, y, task=task).score(X, y, task=task) > 0.9
+    True
+    """

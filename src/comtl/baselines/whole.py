@@ -1,0 +1,113 @@
+"""Models without factors: the weights of the tasks themselves, on the engine of the factors.
+
+Either side of ``W = F Gᵀ`` may be held at the identity, and the other is ``W``. With ``F`` held
+the tasks' weights are solved for directly from their Grams; with ``G`` held all weights together
+by conjugate gradients on the rows, where there are too many features for Grams.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..alternation import Recipe, Schedule
+from ..arrays import DENSE_BYTES
+from ..base import LEAST, FactorModel
+from ..parameters import require_number
+from ..penalties import Free, LearnedRelation, Penalty
+from ..relations import Relation
+from ..state import State
+from ..steps import Inner
+
+EXACT = Inner(1e-12, 2000)
+"""Inner solves of models whose every step is the whole fit."""
+
+
+def whole_recipe(size: tuple[int, int], penalty: Penalty, **parts: Any) -> Recipe:
+    """Recipe of weights without factors; ``size`` counts features and columns.
+
+    Examples
+    --------
+    >>> from comtl.baselines.whole import whole_recipe
+    >>> from comtl.penalties import Ridge
+    >>> (
+    ...     list(whole_recipe((20, 30), Ridge(1.0)).held),
+    ...     list(whole_recipe((9000, 30), Ridge(1.0)).held),
+    ... )
+    (['F'], ['G'])
+    """
+    features, columns = size
+    if 8 * columns * (features + 1) ** 2 <= DENSE_BYTES:
+        held, width, penalties = "F", features, {"F": Free(), "G": penalty}
+    else:
+        held, width, penalties = "G", columns, {"F": penalty, "G": Free()}
+    return Recipe(penalties, (width, width), held={held: np.eye(width)}, **parts)
+
+
+class WholeModel(FactorModel):
+    """Abstract model without factors to report."""
+
+    alpha: float
+
+    _exact: bool = True
+    """Whether one sweep solves a squared loss, if its steps are exact."""
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        loss: str = "auto",
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        task_column: str | int | None = None,
+        unseen_task: str = "mean",
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.task_column = task_column
+        self.unseen_task = unseen_task
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @abstractmethod
+    def _recipe(self, n_features: int, n_columns: int) -> Recipe:
+        """Return the model as the engine takes it."""
+
+    def _check_parameters(self) -> None:
+        require_number("alpha", self.alpha)
+        super()._check_parameters()
+
+    def _strength(self) -> float:
+        return max(float(self.alpha), LEAST)
+
+    def _schedule(self) -> Schedule:
+        schedule = super()._schedule()
+        return replace(schedule, inner=EXACT) if self._exact else schedule
+
+    def _ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
+        return self._recipe(n_features, n_columns).ranks
+
+    def _place(self) -> tuple[tuple[Any, ...], float]:
+        return (), float(self.alpha)
+
+    def _clusters(self) -> tuple[int, int]:
+        return 5, 5
+
+    def _relations(self, state: State) -> tuple[Relation, Relation]:
+        """Relations that the weights imply."""
+        weights = state.factors.F @ state.factors.G.T
+        one, other = (
+            LearnedRelation.start(1.0, side, self.smoothing) for side in (weights, weights.T)
+        )
+        return one.relation, other.relation

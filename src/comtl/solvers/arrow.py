@@ -1,0 +1,51 @@
+r"""One block of unknowns for each task and one for all: an arrow of small dense blocks.
+
+With :math:`a_t = z_t + c` the weights of a task, the unknowns ``z_t`` (own) and ``c`` (common) of
+
+.. math:: \sum_t \tfrac12 a_t^\top H_t a_t + \tfrac12 z_t^\top R z_t + \tfrac12 c^\top R_0 c
+
+meet in ``c`` only, so eliminating the ``z_t`` leaves one system of the size of a block.
+"""
+
+from __future__ import annotations
+
+from ..arrays import Array, namespace
+from .base import Solution
+from .dense import solve_symmetric
+from .woodbury import regular
+
+
+def solve_arrow(
+    blocks: Array, ridge: Array, common_ridge: Array, right: Array, common_right: Array
+) -> Solution:
+    """Solve for own and common unknowns; the last row of the value holds the common ones.
+
+    ``blocks`` are ``H_t`` (T, c, c), ``ridge`` (n,) and ``common_ridge`` (c,) the diagonals of
+    ``R`` and ``R0``; ``right`` (T, n) and ``common_right`` (c,) the right-hand sides. The own
+    unknowns are the first ``n`` of the ``c`` (or all); rows of the value are padded to ``c``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.solvers.arrow import solve_arrow
+    >>> blocks, one = np.ones((2, 1, 1)), np.ones(1)
+    >>> solve_arrow(blocks, one, 0.0 * one, np.ones((2, 1)), 2.0 * one).value
+    array([[0.],
+           [0.],
+           [1.]])
+    """
+    xp = namespace(blocks)
+    tasks, common, _ = blocks.shape
+    own = ridge.shape[0]
+    cross = blocks[:, :own, :]
+    both = xp.concat([right[:, :, None], cross], axis=2)
+    solved = xp.linalg.solve(regular(blocks[:, :own, :own], ridge), both)
+    base, through = solved[:, :, 0], solved[:, :, 1:]
+    turned = xp.permute_dims(cross, (0, 2, 1))
+    eye = xp.eye(common, dtype=blocks.dtype)
+    schur = xp.sum(blocks - turned @ through, axis=0) + common_ridge[:, None] * eye
+    rest = common_right - xp.sum((turned @ base[:, :, None])[:, :, 0], axis=0)
+    shared = solve_symmetric(0.5 * (schur + schur.T), rest).value
+    each = base - (through @ shared[:, None])[:, :, 0]
+    each = xp.concat([each, xp.zeros((tasks, common - own), dtype=each.dtype)], axis=1)
+    return Solution(xp.concat([each, shared[None, :]], axis=0), "arrow")
