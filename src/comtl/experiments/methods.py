@@ -1,0 +1,173 @@
+"""The methods of the tables, each with the settings it is tuned over."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .. import baselines, estimators
+from ..base import FactorModel
+from ..search import Rows, search
+
+DECADES = tuple(float(f"1e{power}") for power in range(-3, 4))
+RANKS = (2, 3, 5, 7, 9, 10, 15)
+"""The paper's grid of λ2, and of K, K1 and K2."""
+
+PAIRS = ((2, 2), (3, 3), (5, 5), (5, 10), (10, 5), (10, 10), (15, 7), (15, 15))
+"""Eight of the 49 pairs (K1, K2), for text; see docs/reproduction.md for why these."""
+
+WIDENINGS = 4
+"""How often the grid of a penalty grows where the winner lies at its edge."""
+
+
+def half_decades(low: int, high: int) -> tuple[float, ...]:
+    """Powers of ten and their threefold.
+
+    Examples
+    --------
+    >>> from comtl.experiments.methods import half_decades
+    >>> half_decades(-1, 1)
+    (0.1, 0.3, 1.0, 3.0, 10.0)
+    """
+    powers = range(low, high)
+    steps = [float(f"{digit}e{power}") for power in powers for digit in (1, 3)]
+    return (*steps, float(f"1e{high}"))
+
+
+@dataclass(frozen=True)
+class Method:
+    """A kind of model and the settings to choose from.
+
+    Parameters
+    ----------
+    name : str
+        As in the tables.
+    kind : str
+        Estimator without its ending "Regressor" or "Classifier".
+    penalties : mapping
+        Grid of each penalty; it grows where the winner lies at its edge.
+    ranks : mapping
+        Grid of each number of columns or clusters, as in the paper.
+    fixed : mapping
+        What is not searched.
+    """
+
+    name: str
+    kind: str
+    penalties: Mapping[str, tuple[float, ...]]
+    ranks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def model(self, *, classification: bool, **setting: Any) -> FactorModel:
+        """Estimator at one setting; classes are fitted by squared loss, as in the paper."""
+        home = estimators if self.kind in ("BiFactor", "TriFactor") else baselines
+        made: type[FactorModel]
+        if classification:
+            made = getattr(home, f"{self.kind}Classifier")
+            return made(**self.fixed, **setting, loss="squared", random_state=0)
+        made = getattr(home, f"{self.kind}Regressor")
+        return made(**self.fixed, **setting, random_state=0)
+
+    def rank_settings(self, pairs: bool) -> list[dict[str, int]]:
+        """Choices of columns; ``pairs`` takes the eight pairs for a model with two numbers."""
+        if pairs and len(self.ranks) == 2:
+            return [dict(zip(self.ranks, pair, strict=True)) for pair in PAIRS]
+        return [dict(zip(self.ranks, choice, strict=True)) for choice in product(*self.ranks.values())]
+
+
+PENALTY = {"alpha_task": DECADES}
+BI, TRI = {"n_components": RANKS}, {"n_feature_clusters": RANKS, "n_task_clusters": RANKS}
+POOL = {"n_clusters": RANKS}
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("STL", "Pooled", {"alpha": half_decades(-2, 3)}),
+        Method("ITL", "Independent", {"alpha": half_decades(-2, 3)}),
+        Method("SHAMO", "SharedPool", {"alpha": DECADES}, POOL),
+        Method("CMTL", "Clustered", {"alpha": DECADES}, POOL),
+        Method("FMTL", "Factored", PENALTY, BI),
+        Method("MTFL", "FeatureLearning", {"alpha": half_decades(-3, 2)}),
+        Method(
+            "MTRL",
+            "RelationLearning",
+            {"alpha": (0.1, 1.0, 10.0), "alpha_task": half_decades(-3, 2)},
+        ),
+        Method("GO-MTL", "GroupOverlap", PENALTY, BI),
+        Method(
+            "mean-regularised",
+            "MeanRegularized",
+            {"alpha": half_decades(-1, 3), "alpha_intercept": (1.0, 10.0, 100.0)},
+        ),
+        Method("random intercept", "RandomIntercept", {"alpha": half_decades(-2, 3)}),
+        Method("BiFactor", "BiFactor", PENALTY, BI),
+        Method("TriFactor", "TriFactor", PENALTY, TRI),
+        Method("TriFactor, free S", "TriFactor", PENALTY, TRI, {"core_penalty": None}),
+        Method("BiFactor, shared", "BiFactor", PENALTY, BI, {"shared": True}),
+    )
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """The chosen setting, fitted to all training rows."""
+
+    model: FactorModel
+    setting: dict[str, Any]
+    loss: float
+
+
+def tune(
+    method: Method, rows: Rows, *, classification: bool = False, pairs: bool = False, cv: Any = 3
+) -> Tuned:
+    """Choose a method's setting by cross-validation on the rows, and fit it to them.
+
+    Where the winner has a penalty at the edge of its grid, the grid grows by a factor of ten on
+    that side and only the new settings are tried.
+    """
+    axes = {name: list(values) for name, values in method.penalties.items()}
+    ranks = method.rank_settings(pairs)
+    losses: list[tuple[float, dict[str, Any]]] = []
+    wanted = _settings(ranks, axes)
+    with warnings.catch_warnings():
+        # A rough fit of a setting that loses may well stop early; the winner is looked at below.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for _ in range(WIDENINGS + 1):
+            models = [method.model(classification=classification, **each) for each in wanted]
+            found = search(models[0], models, rows, cv=cv)
+            losses += zip(found.mean.tolist(), wanted, strict=True)
+            loss, best = min(losses, key=lambda entry: entry[0])
+            wanted = []
+            for name, values in axes.items():
+                further = _beyond(best[name], values)
+                if further is not None:
+                    values.append(further)
+                    others = {**axes, name: [further]}
+                    wanted += _settings(ranks, others)
+            if not wanted:
+                break
+        model = method.model(classification=classification, **best)
+        model.fit(rows.X, rows.y, task=rows.task, sample_weight=rows.sample_weight)
+    return Tuned(model, best, loss)
+
+
+def _settings(
+    ranks: Sequence[dict[str, int]], axes: Mapping[str, Sequence[float]]
+) -> list[dict[str, Any]]:
+    penalties = [dict(zip(axes, choice, strict=True)) for choice in product(*axes.values())]
+    return [{**choice, **penalty} for choice in ranks for penalty in penalties]
+
+
+def _beyond(value: float, values: Sequence[float]) -> float | None:
+    """Next value outside the grid where ``value`` is an end of it, in steps of ten."""
+    if value == min(values):
+        return float(f"{value / 10.0:.3g}")
+    if value == max(values):
+        return float(f"{value * 10.0:.3g}")
+    return None
