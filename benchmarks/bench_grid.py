@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from comtl import TaskStratifiedKFold, TriFactorRegressor, TriFactorRegressorCV, grid
-from comtl.datasets import make_synthetic
+from comtl.datasets import SYNTHETIC, make_syn1
 
 RANKS = [2, 3, 5, 7, 9, 10, 15]
 ALPHAS = [10.0**power for power in range(-3, 4)]
@@ -27,7 +27,7 @@ def seconds(work):
 
 
 def searches(name, peer):
-    data = make_synthetic(name, random_state=0)
+    data = SYNTHETIC[name](random_state=0)
     folds = list(TaskStratifiedKFold(3).split(data.X, None, data.task))
     found, screened = {}, None
     for label, warm in (("screened", True), ("fits of their own", False)):
@@ -63,7 +63,7 @@ def screening(names):
         "| set | factor | CPU s | fits of their own | λ2, K1, K2 |\n| --- | --- | --- | --- | --- |"
     )
     for name in names:
-        data = make_synthetic(name, random_state=0)
+        data = SYNTHETIC[name](random_state=0)
         for rough in (10.0, 30.0, 100.0):
             with mock.patch.object(grid, "ROUGH", rough):
                 confirmed = []
@@ -83,7 +83,7 @@ def screening(names):
 
 
 def main(names):
-    small = make_synthetic("syn1", n_tasks=4, random_state=1)  # both processes up, comtl imported
+    small = make_syn1(n_tasks=4, random_state=1)  # both processes up, comtl imported
     TriFactorRegressorCV(2, 2, cv=2, n_jobs=2).fit(small.X, small.y, task=small.task)
     print("# The paper's grid\n\nWritten by `python benchmarks/bench_grid.py`: λ2 × K1 × K2 = 343")
     print("settings, 3 folds, two processes; refit included. Ratios are within one run.\n")

@@ -13,10 +13,10 @@ from sklearn.linear_model import RidgeCV
 from threadpoolctl import threadpool_limits
 
 from comtl import BiFactorRegressorCV, TriFactorRegressorCV
-from comtl.datasets import make_synthetic
+from comtl.datasets import SYNTHETIC
 from comtl.demo import task_rmse
 
-SETS = [f"syn{number}" for number in range(1, 6)]
+SETS = list(SYNTHETIC)
 TARGET = (1.719, 1.776, 1.550, 1.138, 1.783)
 
 
@@ -31,7 +31,7 @@ def separate(data):
 
 def one(name, seed):
     warnings.simplefilter("ignore")
-    data = make_synthetic(name, random_state=seed)
+    data = SYNTHETIC[name](random_state=seed)
     result = {"separate ridge": task_rmse(data.y_test, separate(data), data.task_test)}
     models = {
         "BiFactorRegressorCV(20, cv=3)": BiFactorRegressorCV(20, cv=3, random_state=0),

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Bunch
 
-from comtl.datasets import make_coclusters, make_synthetic
+from comtl.datasets import SYNTHETIC, make_coclusters
 
 
 def low_rank(seed, n_features=40, n_tasks=30, rows=30, rank=3):
@@ -59,8 +59,8 @@ REAL = {
 def development_problems(seed=0):
     """Name -> problem; real ones are left out where COMTL_DATA is not set."""
     problems = {"rank 3": low_rank(seed), "co-clusters": make_coclusters(random_state=seed)}
-    for number in range(1, 6):
-        problems[f"syn{number}"] = make_synthetic(f"syn{number}", random_state=seed)
+    for name, make in SYNTHETIC.items():
+        problems[name] = make(random_state=seed)
     for name, setting in REAL.items():
         table = _table(*setting, seed)
         if table is not None:
