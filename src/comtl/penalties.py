@@ -253,7 +253,9 @@ class LearnedRelation(Penalty):
 
     def started(self, factor: Array, relative_epsilon: float) -> LearnedRelation:
         xp = namespace(factor)
-        scale = float(xp.linalg.eigvalsh(factor.T @ factor)[-1]) or 1.0
+        tall = factor.shape[0] >= factor.shape[1]
+        gram = factor.T @ factor if tall else factor @ factor.T
+        scale = float(xp.linalg.eigvalsh(gram)[-1]) or 1.0
         epsilon = relative_epsilon * scale
         relation = Relation.of_factor(factor, epsilon)
         return replace(

@@ -22,7 +22,7 @@ from ..relations import Relation
 from ..state import State
 from ..steps import Inner
 
-EXACT = Inner(1e-12, 2000)
+EXACT = Inner(1e-11, 1000)
 """Inner solves of models whose every step is the whole fit."""
 
 

@@ -57,7 +57,8 @@ class TwoTermSylvester:
                 # One inverse serves every application within a conjugate gradient run.
                 self._lifted = lifted @ xp.linalg.inv(capacitance)
             return
-        self._sides = RowBlocks(self._basis), RowBlocks(low)
+        # A side without columns has no blocks to apply.
+        self._sides = [RowBlocks(side) for side in (self._basis, low) if side.shape[1]]
         # A multiple δ of the identity plus U M Uᵀ with U = [V, N], whose inverse is
         # (I - U M (δI + UᵀU M)⁻¹ Uᵀ) / δ: nothing larger than U is kept.
         self._outside = covariance.rest * values + alpha
@@ -93,9 +94,11 @@ class TwoTermSylvester:
         xp = namespace(turned)
         both = xp.concat([side.backward(turned) for side in self._sides], axis=0)
         push = (self._small @ both.T[:, :, None])[:, :, 0].T
-        rank = self._basis.shape[1]
-        for side, part in zip(self._sides, (push[:rank, :], push[rank:, :]), strict=True):
-            turned -= side.forward(part)
+        start = 0
+        for side in self._sides:
+            stop = start + side.shape[1]
+            turned -= side.forward(push[start:stop, :])
+            start = stop
         turned /= self._outside[None, :]
         return turned
 
