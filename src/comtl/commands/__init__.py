@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from .. import __version__
-from .reproduce import reproduce
+from ..experiments.catalogue import EXPERIMENTS
+from .reproduce import reproduce_command
 
 comtl = click.Group(
     "comtl",
-    commands=[reproduce],
+    commands=[reproduce_command(EXPERIMENTS)],
     help="Co-clustering for multitask learning.",
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,6 @@ import click
 from joblib import cpu_count
 from rich.console import Console
 
-from ..experiments.catalogue import EXPERIMENTS
 from ..experiments.cells import ExperimentError
 from ..experiments.display import progress
 from ..experiments.experiment import Experiment, Options, run_experiment
@@ -22,55 +21,68 @@ INTERRUPTED = 130
 """Exit status of a command that the user ended, as shells have it."""
 
 
-@click.command(short_help="Run an experiment of the paper.")
-@click.argument("name", type=click.Choice([*EXPERIMENTS, ALL]))
-@click.option("--quick", is_flag=True, help="A small version, with files of its own.")
-@click.option("--repeats", type=click.IntRange(min=1), default=5, help="Random repeats.")
-@click.option("--methods", metavar="A,B", default="", help="Run these only.", show_default="all")
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=cpu_count,
-    help="Processes.",
-    show_default="cores available",
-)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("reproduction"),
-    help="Folder for results.",
-)
-@click.option(
-    "--data",
-    type=click.Path(exists=True, file_okay=False, resolve_path=True),
-    help="Folder of the real data sets.",
-    show_default="the environment variable COMTL_DATA",
-)
-def reproduce(
-    name: str,
-    quick: bool,
-    repeats: int,
-    methods: str,
-    jobs: int,
-    out: Path,
-    data: str | None,
-) -> None:
-    """Run an experiment of the paper, or all of them.
+def reproduce_command(experiments: Mapping[str, Experiment]) -> click.Command:
+    """Return the command that runs one of these experiments, or all.
 
-    Writes <name>.csv, <name>_times.csv, <name>.md and figures. Interrupted at any time, the same
-    command goes on where it stopped.
+    Examples
+    --------
+    >>> from comtl.commands.reproduce import reproduce_command
+    >>> from comtl.experiments.catalogue import EXPERIMENTS
+    >>> reproduce_command(EXPERIMENTS).name
+    'reproduce'
     """
-    chosen = list(EXPERIMENTS.values()) if name == ALL else [EXPERIMENTS[name]]
-    options = Options(quick, repeats, known_methods(methods, chosen))
-    try:
-        with _data_folder(data):
-            for experiment in chosen:
-                _run(experiment, options, out, jobs)
-    except KeyboardInterrupt:
-        click.echo("Interrupted. What is finished is kept: the same command goes on.", err=True)
-        raise SystemExit(INTERRUPTED) from None
-    except (ExperimentError, OSError) as error:
-        raise click.ClickException(" ".join(str(error).split())) from error
+
+    @click.command("reproduce", short_help="Run an experiment of the paper.")
+    @click.argument("name", type=click.Choice([*experiments, ALL]))
+    @click.option("--quick", is_flag=True, help="A small version, with files of its own.")
+    @click.option("--repeats", type=click.IntRange(min=1), default=5, help="Random repeats.")
+    @click.option("--methods", metavar="A,B", default="", help="Only these.", show_default="all")
+    @click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        default=cpu_count,
+        help="Processes.",
+        show_default="cores available",
+    )
+    @click.option(
+        "--out",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path("reproduction"),
+        help="Folder for results.",
+    )
+    @click.option(
+        "--data",
+        type=click.Path(exists=True, file_okay=False, resolve_path=True),
+        help="Folder of the real data sets.",
+        show_default="the environment variable COMTL_DATA",
+    )
+    def reproduce(
+        name: str,
+        quick: bool,
+        repeats: int,
+        methods: str,
+        jobs: int,
+        out: Path,
+        data: str | None,
+    ) -> None:
+        """Run an experiment of the paper, or all of them.
+
+        Writes <name>.csv, <name>_times.csv, <name>.md and figures. Interrupted at any time, the
+        same command goes on where it stopped.
+        """
+        chosen = list(experiments.values()) if name == ALL else [experiments[name]]
+        options = Options(quick, repeats, known_methods(methods, chosen))
+        try:
+            with _data_folder(data):
+                for experiment in chosen:
+                    _run(experiment, options, out, jobs)
+        except KeyboardInterrupt:
+            click.echo("Interrupted. What is finished is kept: the same command goes on.", err=True)
+            raise SystemExit(INTERRUPTED) from None
+        except (ExperimentError, OSError) as error:
+            raise click.ClickException(" ".join(str(error).split())) from error
+
+    return reproduce
 
 
 def known_methods(text: str, experiments: Sequence[Experiment]) -> tuple[str, ...]:

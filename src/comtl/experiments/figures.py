@@ -123,8 +123,10 @@ class Lines(Panel):
     def draw(self, axes: Axes) -> None:
         """Draw the lines, a colour and a marker each."""
         for index, line in enumerate(self.lines):
+            # Lines at named places stand side by side, or they would hide each other.
+            aside = 0.12 * (index - (len(self.lines) - 1) / 2.0) if self.ticks else 0.0
             axes.errorbar(
-                line.x,
+                np.asarray(line.x) + aside,
                 line.y,
                 yerr=line.errors,
                 label=line.label,
