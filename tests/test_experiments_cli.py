@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import comtl
 from comtl import cli
 from comtl.commands.reproduce import reproduce_command
-from comtl.experiments import convergence
+from comtl.experiments import conditioning, convergence
 from comtl.experiments.cells import Cell
 from comtl.experiments.experiment import Experiment, Options, run_experiment
 from toy_experiment import METHODS, toy
@@ -131,9 +131,9 @@ def test_convergence_at_toy_size(tmp_path):
         mock.patch.object(convergence, "STRENGTHS", ((0.1, 0.1), (10.0, 1e-3))),
     ):
         cells = convergence.cells(Options(repeats=2))
-        assert len(cells) == 2 * 2 * 3 * 2 + 2 * 2 * 2 * 2
+        assert len(cells) == 2 * 2 * 3 * 2 + 3 * 2 * (2 + 1)
         made = run_experiment(convergence.CONVERGENCE, Options(repeats=2), tmp_path)
-    assert len(made.tables) == 2 + 4
+    assert len(made.tables) == 2 + 6
     assert [path.suffix for path in made.files] == [".csv", ".csv", ".md", ".png", ".svg"]
     page = (tmp_path / "convergence.md").read_text()
     assert "![convergence](convergence.png)" in page
@@ -145,8 +145,8 @@ def test_convergence_at_toy_size(tmp_path):
             assert helped < plain
 
 
-@pytest.mark.parametrize("features", convergence.FEATURES)
-def test_condition_numbers_agree(features):
-    system = convergence.feature_system((15, 10, 2), features, 0.1, 1e-2, 0)
-    exact = convergence.condition_number(system)
-    assert convergence.condition_number(system, explicit=0) == pytest.approx(exact, rel=1e-3)
+@pytest.mark.parametrize("scene", conditioning.SCENES)
+def test_condition_numbers_agree(scene):
+    system = conditioning.feature_system((15, 10, 2), scene, 0.1, 1e-2, 0)
+    exact = conditioning.condition_number(system)
+    assert conditioning.condition_number(system, explicit=0) == pytest.approx(exact, rel=1e-2)
