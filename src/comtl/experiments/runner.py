@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
 from .cells import Cell, ExperimentError, Store
@@ -76,10 +77,16 @@ def _here(cells: Sequence[Cell], missing: Sequence[int]) -> Outcomes:
 
 
 def _in_processes(cells: Sequence[Cell], missing: Sequence[int], jobs: int) -> Outcomes:
-    # One cell at a time, so that each is on disk as soon as it ends.
     with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+        # One cell at a time, so that each is on disk as soon as it ends.
         pool = Parallel(return_as="generator_unordered", batch_size=1)
+    try:
         yield from pool(delayed(_timed)(index, cells[index]) for index in missing)
+    except TerminatedWorkerError:
+        raise ExperimentError(
+            "a process was killed, perhaps for lack of memory. What is finished is kept: the same "
+            "command goes on, with fewer processes (--jobs) if memory is short."
+        ) from None
 
 
 def _timed(index: int, cell: Cell) -> Outcome:
