@@ -150,7 +150,7 @@ class Lines(Panel):
         axes.grid(alpha=0.25, linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
         if self.lines:
-            axes.legend(frameon=False, fontsize="small")
+            axes.legend(framealpha=0.85, edgecolor="none", fontsize="small")
 
 
 @final
