@@ -1,0 +1,1 @@
+"""The paper's experiments: cells that can be interrupted, statistics, tables and figures."""
