@@ -19,6 +19,7 @@ from .parameters import require_choice, require_flag, require_integer, require_n
 from .penalties import L1, Free, LearnedRelation, NonNegative, Penalty, Ridge, Simplex, spectral
 from .problem import Columns, Problem, build_problem
 from .progress import logger, progress_shown
+from .sparse_relations import SparseLearnedRelation, require_dense_side
 from .threads import single_blas
 
 FACTOR_PENALTIES = ("relation", "ridge", "l1", "nonnegative", "simplex")
@@ -59,6 +60,8 @@ class FactorModel(FittedTasks):
     alpha_task: float
     feature_penalty: str
     task_penalty: str
+    relation_penalty: str | None
+    alpha_relation: float
     shared: bool
     alpha_shared: float
     loss: str
@@ -82,12 +85,13 @@ class FactorModel(FittedTasks):
 
     def _check_parameters(self) -> None:
         """Refuse bad parameters before any work."""
-        for name in ("alpha_feature", "alpha_task", "alpha_shared", "tol"):
+        for name in ("alpha_feature", "alpha_task", "alpha_relation", "alpha_shared", "tol"):
             require_number(name, getattr(self, name))
         require_number("smoothing", self.smoothing, low=1e-14)
         require_integer("max_iter", self.max_iter)
         require_choice("feature_penalty", self.feature_penalty, FACTOR_PENALTIES)
         require_choice("task_penalty", self.task_penalty, FACTOR_PENALTIES)
+        require_choice("relation_penalty", self.relation_penalty, (None, "l1"))
         require_choice("init", self.init, ("svd", "random"))
         require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
         for name in ("shared", "fit_intercept", "standardize", "warm_start"):
@@ -109,7 +113,18 @@ class FactorModel(FittedTasks):
             start_smoothing=max(1.0, self.smoothing),
         )
 
+    def _factor_penalty(self, kind: str, strength: float) -> Penalty:
+        """Penalty of a factor with rows: a relation may be asked to be sparse."""
+        if kind == "relation" and self.relation_penalty == "l1":
+            return SparseLearnedRelation(max(strength, _LEAST), self.alpha_relation)
+        return make_penalty(kind, strength)
+
     def _recipe(self, n_features: int, n_columns: int) -> Recipe:
+        if self.relation_penalty == "l1":
+            sides = (("features", "feature", n_features), ("tasks", "task", n_columns))
+            for what, side, count in sides:
+                if getattr(self, f"{side}_penalty") == "relation":
+                    require_dense_side(what, f"{side}_penalty", count)
         penalties, ranks = self._penalties(), self._ranks(n_features, n_columns)
         if spectral(penalties.values()):
             # They see only the singular values of W, whose rank the shorter side sets:

@@ -22,6 +22,8 @@ class BiFactor(FactorModel):
         alpha_task: float = 0.5,
         feature_penalty: str = "relation",
         task_penalty: str = "relation",
+        relation_penalty: str | None = None,
+        alpha_relation: float = 0.1,
         shared: bool = False,
         alpha_shared: float = 1.0,
         loss: str = "auto",
@@ -42,6 +44,8 @@ class BiFactor(FactorModel):
         self.alpha_task = alpha_task
         self.feature_penalty = feature_penalty
         self.task_penalty = task_penalty
+        self.relation_penalty = relation_penalty
+        self.alpha_relation = alpha_relation
         self.shared = shared
         self.alpha_shared = alpha_shared
         self.loss = loss
@@ -67,8 +71,8 @@ class BiFactor(FactorModel):
 
     def _penalties(self) -> dict[str, Penalty]:
         return {
-            "F": make_penalty(self.feature_penalty, self.alpha_feature),
-            "G": make_penalty(self.task_penalty, self.alpha_task),
+            "F": self._factor_penalty(self.feature_penalty, self.alpha_feature),
+            "G": self._factor_penalty(self.task_penalty, self.alpha_task),
         }
 
     def _clusters(self) -> tuple[int, int]:
@@ -94,6 +98,8 @@ class TriFactor(FactorModel):
         alpha_core: float = 1.0,
         feature_penalty: str = "relation",
         task_penalty: str = "relation",
+        relation_penalty: str | None = None,
+        alpha_relation: float = 0.1,
         shared: bool = False,
         alpha_shared: float = 1.0,
         loss: str = "auto",
@@ -117,6 +123,8 @@ class TriFactor(FactorModel):
         self.alpha_core = alpha_core
         self.feature_penalty = feature_penalty
         self.task_penalty = task_penalty
+        self.relation_penalty = relation_penalty
+        self.alpha_relation = alpha_relation
         self.shared = shared
         self.alpha_shared = alpha_shared
         self.loss = loss
@@ -145,9 +153,9 @@ class TriFactor(FactorModel):
 
     def _penalties(self) -> dict[str, Penalty]:
         return {
-            "F": make_penalty(self.feature_penalty, self.alpha_feature),
+            "F": self._factor_penalty(self.feature_penalty, self.alpha_feature),
             "S": make_penalty(self.core_penalty, self.alpha_core),
-            "G": make_penalty(self.task_penalty, self.alpha_task),
+            "G": self._factor_penalty(self.task_penalty, self.alpha_task),
         }
 
     def _clusters(self) -> tuple[int, int]:

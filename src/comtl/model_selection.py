@@ -37,6 +37,8 @@ class BiFactorCV(CrossValidated, BiFactor):
         alpha_feature: float = 0.1,
         feature_penalty: str = "relation",
         task_penalty: str = "relation",
+        relation_penalty: str | None = None,
+        alpha_relation: float = 0.1,
         shared: bool = False,
         alpha_shared: float = 1.0,
         loss: str = "auto",
@@ -59,6 +61,8 @@ class BiFactorCV(CrossValidated, BiFactor):
         self.alpha_feature = alpha_feature
         self.feature_penalty = feature_penalty
         self.task_penalty = task_penalty
+        self.relation_penalty = relation_penalty
+        self.alpha_relation = alpha_relation
         self.shared = shared
         self.alpha_shared = alpha_shared
         self.loss = loss
@@ -93,6 +97,8 @@ class TriFactorCV(CrossValidated, TriFactor):
         alpha_core: float = 1.0,
         feature_penalty: str = "relation",
         task_penalty: str = "relation",
+        relation_penalty: str | None = None,
+        alpha_relation: float = 0.1,
         shared: bool = False,
         alpha_shared: float = 1.0,
         loss: str = "auto",
@@ -116,6 +122,8 @@ class TriFactorCV(CrossValidated, TriFactor):
         self.alpha_feature = alpha_feature
         self.feature_penalty = feature_penalty
         self.task_penalty = task_penalty
+        self.relation_penalty = relation_penalty
+        self.alpha_relation = alpha_relation
         self.shared = shared
         self.alpha_shared = alpha_shared
         self.loss = loss
