@@ -60,7 +60,8 @@ _BLOCKS = {
             "l1" learns sparse relations: λ times an ℓ1 norm of the inverse of Σ and Ω is added, so
             that features or tasks that have nothing to do with each other, given the others, have
             a zero in ``precision``. For sides whose penalty is "relation", of at most 1,500
-            features or tasks; takes some ten times as long.
+            features or tasks; time grows with the cube of their number. The norm adds to the
+            penalty, so that the best λ2 is lower: choose it by cross-validation.
         alpha_relation : float, default=0.1
             Weight of that norm, relative to the mean square of the factor's rows: two rows whose
             cosine is far below it are not linked, and from about 1 on hardly any are.
