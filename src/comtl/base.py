@@ -121,7 +121,8 @@ class FactorModel(FittedTasks):
 
     def _recipe(self, n_features: int, n_columns: int) -> Recipe:
         if self.relation_penalty == "l1":
-            sides = (("features", "feature", n_features), ("tasks", "task", n_columns))
+            tasks = "columns of tasks" if self._classification else "tasks"
+            sides = (("features", "feature", n_features), (tasks, "task", n_columns))
             for what, side, count in sides:
                 if getattr(self, f"{side}_penalty") == "relation":
                     require_dense_side(what, f"{side}_penalty", count)
