@@ -45,7 +45,12 @@ def test_eight_estimators():
 FAST = {"alphas": (1.0,), "cv": 2, "tol": 1.0, "smoothing": 1.0}
 
 
-@parametrize_with_checks([make(name) for name in PLAIN] + [make(name, **FAST) for name in SEARCHES])
+SPARSE = [make(f"TriFactor{kind}", relation_penalty="l1") for kind in ("Regressor", "Classifier")]
+
+
+@parametrize_with_checks(
+    [make(name) for name in PLAIN] + SPARSE + [make(name, **FAST) for name in SEARCHES]
+)
 def test_checks(estimator, check):
     check(estimator)
 

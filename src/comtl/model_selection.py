@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from .base import FactorModel
+from .coclustering import BiFactor, TriFactor
 from .docstrings import documented
 from .estimators import (
-    BiFactor,
     BiFactorClassifier,
     BiFactorRegressor,
-    TriFactor,
     TriFactorClassifier,
     TriFactorRegressor,
 )
@@ -37,6 +36,8 @@ class BiFactorCV(CrossValidated, BiFactor):
         alpha_feature: float = 0.1,
         feature_penalty: str = "relation",
         task_penalty: str = "relation",
+        relation_penalty: str | None = None,
+        alpha_relation: float = 0.1,
         shared: bool = False,
         alpha_shared: float = 1.0,
         loss: str = "auto",
@@ -59,6 +60,8 @@ class BiFactorCV(CrossValidated, BiFactor):
         self.alpha_feature = alpha_feature
         self.feature_penalty = feature_penalty
         self.task_penalty = task_penalty
+        self.relation_penalty = relation_penalty
+        self.alpha_relation = alpha_relation
         self.shared = shared
         self.alpha_shared = alpha_shared
         self.loss = loss
@@ -93,6 +96,8 @@ class TriFactorCV(CrossValidated, TriFactor):
         alpha_core: float = 1.0,
         feature_penalty: str = "relation",
         task_penalty: str = "relation",
+        relation_penalty: str | None = None,
+        alpha_relation: float = 0.1,
         shared: bool = False,
         alpha_shared: float = 1.0,
         loss: str = "auto",
@@ -116,6 +121,8 @@ class TriFactorCV(CrossValidated, TriFactor):
         self.alpha_feature = alpha_feature
         self.feature_penalty = feature_penalty
         self.task_penalty = task_penalty
+        self.relation_penalty = relation_penalty
+        self.alpha_relation = alpha_relation
         self.shared = shared
         self.alpha_shared = alpha_shared
         self.loss = loss

@@ -107,3 +107,67 @@ class Relation:
         """Return the dense matrix, ``n × n``: for small ``n`` and for looking at."""
         xp = namespace(self.basis)
         return self @ xp.eye(self.basis.shape[0], dtype=self.basis.dtype)
+
+
+@dataclass(frozen=True)
+class SparseRelation:
+    """Positive definite matrix of trace one whose inverse has zeros: rows without a direct link.
+
+    Parameters
+    ----------
+    precision : array of shape (n, n)
+        The inverse. An entry of zero: given all other rows, these two have nothing to do with
+        each other.
+    values, basis : arrays of shapes (n,) and (n, n)
+        Eigenvalues of the inverse, rising, and its eigenvectors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.relations import SparseRelation
+    >>> relation = SparseRelation.of_precision(np.diag([1.0, 3.0]))
+    >>> relation.toarray().round(2)
+    array([[0.75, 0.  ],
+           [0.  , 0.25]])
+    >>> relation.precision.round(2)
+    array([[1.33, 0.  ],
+           [0.  , 4.  ]])
+    """
+
+    precision: Array
+    values: Array
+    basis: Array
+
+    @classmethod
+    def of_precision(cls, precision: Array) -> SparseRelation:
+        """Return the relation with a positive definite inverse, given up to scale."""
+        xp = namespace(precision)
+        values, basis = xp.linalg.eigh(precision)
+        trace = float(xp.sum(1.0 / values))
+        return cls(trace * precision, trace * values, basis)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the matrix."""
+        return (self.basis.shape[0], self.basis.shape[0])
+
+    @property
+    def inverse_parts(self) -> tuple[float, Array]:
+        """``(α, N)`` with inverse ``α I - N Nᵀ``, ``N`` square."""
+        xp = namespace(self.values)
+        alpha = float(self.values[-1])
+        drop = xp.clip(alpha - self.values, min=0.0)
+        return alpha, self.basis * xp.sqrt(drop)[None, :]
+
+    def solve(self, right: Array) -> Array:
+        """Product of the inverse with ``right`` of shape (n, ...)."""
+        return self.precision @ right
+
+    def __matmul__(self, right: Array) -> Array:
+        gain = 1.0 / self.values
+        gain = gain if right.ndim == 1 else gain[:, None]
+        return self.basis @ (gain * (self.basis.T @ right))
+
+    def toarray(self) -> Array:
+        """Return the dense matrix."""
+        return (self.basis / self.values[None, :]) @ self.basis.T

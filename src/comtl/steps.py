@@ -117,7 +117,7 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Fac
     hessian, gradient = through_core(quadratic, point.S)
     width = point.G.shape[1]
     alpha, low = penalty.curvature(point.G)
-    if low.shape[1]:
+    if 0 < low.shape[1] < width:
         # With fewer tasks than columns the relation has fewer directions than a block unknowns.
         short = width - low.shape[1]
         low = xp.concat([low, xp.zeros((low.shape[0], short), dtype=low.dtype)], axis=1)
@@ -139,12 +139,13 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Fac
             max_iter=inner.max_iter,
         )
         return point.with_(G=solution.value), solution
-    if width <= WOODBURY_WIDTH or not low.shape[1]:
+    narrow = low.shape[1] == width and width <= WOODBURY_WIDTH
+    if narrow or not low.shape[1]:
         solution = solve_coupled_blocks(hessian, low, ridge, -gradient)
     else:
         inverse = xp.linalg.inv(regular(hessian, ridge))
         solution = conjugate_gradient(
-            coupled_blocks(hessian, low, ridge),
+            coupled_blocks(hessian, low, ridge, width),
             -gradient,
             preconditioner=lambda r: (inverse @ r[:, :, None])[:, :, 0],
             tol=inner.tol,

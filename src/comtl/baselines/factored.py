@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..coclustering import BiFactor
 from ..docstrings import documented
-from ..estimators import BiFactor
 from ..outputs import ClassifierOutputs, RegressorOutputs
 
 
@@ -13,6 +13,8 @@ class PlainFactors(BiFactor):
     """Abstract two-factor model with a ridge on the feature factor."""
 
     feature_penalty = "ridge"
+    relation_penalty = None
+    alpha_relation = 0.0
     shared = False
     alpha_shared = 1.0
     init = "svd"

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import baselines, estimators
@@ -78,7 +77,9 @@ class Method:
         """Choices of columns; ``pairs`` takes the eight pairs for a model with two numbers."""
         if pairs and len(self.ranks) == 2:
             return [dict(zip(self.ranks, pair, strict=True)) for pair in PAIRS]
-        return [dict(zip(self.ranks, choice, strict=True)) for choice in product(*self.ranks.values())]
+        return [
+            dict(zip(self.ranks, choice, strict=True)) for choice in product(*self.ranks.values())
+        ]
 
 
 PENALTY = {"alpha_task": DECADES}

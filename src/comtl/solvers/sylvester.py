@@ -44,6 +44,8 @@ class TwoTermSylvester:
         xp = namespace(small)
         values, self._turn = xp.linalg.eigh(small)
         values = xp.clip(values, min=0.0)
+        if low.shape[1] >= low.shape[0]:
+            covariance, alpha, low = _absorbed(covariance, alpha, low)
         self._basis, self._low = covariance.basis, low
         self._complete = covariance.basis.shape[0] == covariance.basis.shape[1]
         if self._complete:
@@ -105,3 +107,19 @@ class TwoTermSylvester:
     def solve(self, right: Array) -> Solution:
         """Return the exact solution for one right side."""
         return Solution(self(right), "sylvester")
+
+
+def _absorbed(covariance: Covariance, alpha: float, low: Array) -> tuple[Covariance, float, Array]:
+    """Return the equation in a basis that diagonalises ``C`` and makes ``αI - NNᵀ`` the identity.
+
+    With as many columns in ``N`` as rows one such basis costs less than a correction a column.
+    """
+    xp = namespace(low)
+    eye = xp.eye(low.shape[0], dtype=low.dtype)
+    values, basis = xp.linalg.eigh(alpha * eye - low @ low.T)
+    # Definite by promise, up to rounding.
+    half = basis / xp.sqrt(xp.clip(values, min=float(xp.finfo(low.dtype).eps) * alpha))[None, :]
+    seen = covariance.basis.T @ half
+    inner = seen.T @ ((covariance.values - covariance.rest)[:, None] * seen)
+    values, turn = xp.linalg.eigh(inner + covariance.rest * (half.T @ half))
+    return Covariance(half @ turn, xp.clip(values, min=0.0), 0.0), 1.0, low[:, :0]

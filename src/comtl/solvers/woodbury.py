@@ -16,8 +16,12 @@ _SLICE = 2**19
 """Numbers worked on at a time, so that nothing but the blocks grows with their number."""
 
 
-def coupled_blocks(blocks: Array, low: Array, ridge: Array) -> Callable[[Array], Array]:
+def coupled_blocks(
+    blocks: Array, low: Array, ridge: Array, width: int | None = None
+) -> Callable[[Array], Array]:
     """Return the operator itself, ``(T, n) -> (T, n)``; ``E_t`` is a block plus the ridge.
+
+    ``width`` counts the coupled unknowns of a block: as many as ``N`` has columns unless told.
 
     Examples
     --------
@@ -28,22 +32,17 @@ def coupled_blocks(blocks: Array, low: Array, ridge: Array) -> Callable[[Array],
            [0.]])
     """
     xp = namespace(blocks)
+    width = low.shape[1] if width is None else width
 
     def operator(values: Array) -> Array:
         result = (blocks @ values[:, :, None])[:, :, 0] + ridge[None, :] * values
         if not low.shape[1]:
             return result
-        width = values.shape[1] - _uncoupled(blocks, low)
         coupled = low @ (low.T @ values[:, :width])
         rest = xp.zeros((values.shape[0], values.shape[1] - width), dtype=values.dtype)
         return result - xp.concat([coupled, rest], axis=1)
 
     return operator
-
-
-def _uncoupled(blocks: Array, low: Array) -> int:
-    """Unknowns of a block that the low-rank term does not touch: the intercept, if any."""
-    return blocks.shape[1] - low.shape[1]
 
 
 def regular(blocks: Array, ridge: Array) -> Array:
