@@ -13,7 +13,7 @@ from sklearn.base import clone
 import comtl
 from comtl import alternation, sparse_relations, steps
 from comtl.alternation import Recipe, Schedule, alternate, start_state
-from comtl.datasets import make_synthetic
+from comtl.datasets import SYNTHETIC
 from comtl.demo import task_rmse
 from comtl.losses import Logistic, Squared
 from comtl.penalties import LearnedRelation, Ridge
@@ -158,7 +158,7 @@ def test_objective_never_increases(seed, sides, labels, core, sparsity, direct):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_objective_of_the_estimators_never_increases(name, seed):
-    data = make_synthetic("syn1", n_features=8, n_tasks=9, n_train=15, random_state=seed)
+    data = SYNTHETIC["syn1"](n_features=8, n_tasks=9, n_train=15, random_state=seed)
     model = getattr(comtl, name)(3, relation_penalty="l1", random_state=seed)
     y = data.y if "Regressor" in name else data.y > 0
     model.fit(data.X, y, task=data.task)
@@ -207,7 +207,7 @@ def test_unrelated_groups_of_tasks_have_no_links():
 def test_predictions_are_hardly_worse(name, kind, ranks):
     ratios = []
     for seed in range(2):
-        data = make_synthetic(name, random_state=seed)
+        data = SYNTHETIC[name](random_state=seed)
         errors = []
         for extra in ({}, {"relation_penalty": "l1"}):
             model = getattr(comtl, f"{kind}Regressor")(*ranks, alpha_task=0.1, tol=1e-3, **extra)

@@ -20,7 +20,7 @@ from .parameters import require_choice, require_flag, require_integer, require_n
 from .penalties import L1, Free, LearnedRelation, NonNegative, Penalty, Ridge, Simplex
 from .problem import Columns, Problem, build_problem
 from .progress import logger, progress_shown
-from .relations import Relation
+from .relations import AnyRelation
 from .state import State
 from .threads import single_blas
 
@@ -203,7 +203,7 @@ class FactorModel(FittedTasks):
             )
             yield from alternate(problem.datafit, start, schedule)
 
-    def _relations(self, state: State) -> tuple[Relation, Relation]:
+    def _relations(self, state: State) -> tuple[AnyRelation, AnyRelation]:
         """Relations between features and between tasks."""
         F, G = state.factors.F, state.factors.G
         one, other = state.penalties["F"], state.penalties["G"]

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from .arrays import Array, dot, namespace
-from .relations import Relation, SparseRelation
+from .relations import AnyRelation, Relation
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Penalty(ABC):
         """``L`` such that a new row ``L h`` of the factor costs ``|h|²``; None where none does."""
         return None
 
-    def relation_of(self, factor: Array, relative_epsilon: float) -> Relation | SparseRelation:
+    def relation_of(self, factor: Array, relative_epsilon: float) -> AnyRelation:
         """Return the relation between the factor's rows, learned or implied."""
         return LearnedRelation.start(1.0, factor, relative_epsilon).relation
 

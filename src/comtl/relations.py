@@ -171,3 +171,7 @@ class SparseRelation:
     def toarray(self) -> Array:
         """Return the dense matrix."""
         return (self.basis / self.values[None, :]) @ self.basis.T
+
+
+AnyRelation = Relation | SparseRelation
+"""What a model may have learned between features or tasks."""

@@ -18,7 +18,7 @@ from ..arrays import DENSE_BYTES
 from ..base import LEAST, FactorModel
 from ..parameters import require_number
 from ..penalties import Free, LearnedRelation, Penalty
-from ..relations import Relation
+from ..relations import AnyRelation
 from ..state import State
 from ..steps import Inner
 
@@ -104,7 +104,7 @@ class WholeModel(FactorModel):
     def _clusters(self) -> tuple[int, int]:
         return 5, 5
 
-    def _relations(self, state: State) -> tuple[Relation, Relation]:
+    def _relations(self, state: State) -> tuple[AnyRelation, AnyRelation]:
         """Relations that the weights imply."""
         weights = state.factors.F @ state.factors.G.T
         one, other = (

@@ -55,6 +55,8 @@ class Method:
         Grid of each number of columns or clusters, as in the paper.
     fixed : mapping
         What is not searched.
+    text : mapping
+        What else is set for text: many sparse columns of one scale, fewer rows than columns.
     """
 
     name: str
@@ -62,20 +64,23 @@ class Method:
     penalties: Mapping[str, tuple[float, ...]]
     ranks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    text: Mapping[str, Any] = field(default_factory=dict)
 
-    def model(self, *, classification: bool, **setting: Any) -> FactorModel:
-        """Estimator at one setting; classes are fitted by squared loss, as in the paper."""
+    def model(self, *, text: bool, **setting: Any) -> FactorModel:
+        """Estimator at one setting: a regressor, or a classifier of text by squared loss.
+
+        The paper fits classes by squared loss. TF-IDF columns are of one scale already.
+        """
         home = estimators if self.kind in ("BiFactor", "TriFactor") else baselines
-        made: type[FactorModel]
-        if classification:
-            made = getattr(home, f"{self.kind}Classifier")
-            return made(**self.fixed, **setting, loss="squared", random_state=0)
-        made = getattr(home, f"{self.kind}Regressor")
-        return made(**self.fixed, **setting, random_state=0)
+        if not text:
+            return getattr(home, f"{self.kind}Regressor")(**self.fixed, **setting, random_state=0)
+        made: type[FactorModel] = getattr(home, f"{self.kind}Classifier")
+        common = {"loss": "squared", "standardize": False, "random_state": 0}
+        return made(**{**common, **self.fixed, **self.text, **setting})
 
-    def rank_settings(self, pairs: bool) -> list[dict[str, int]]:
-        """Choices of columns; ``pairs`` takes the eight pairs for a model with two numbers."""
-        if pairs and len(self.ranks) == 2:
+    def rank_settings(self, *, text: bool) -> list[dict[str, int]]:
+        """Choices of columns; for text eight pairs where there are two numbers."""
+        if text and len(self.ranks) == 2:
             return [dict(zip(self.ranks, pair, strict=True)) for pair in PAIRS]
         return [
             dict(zip(self.ranks, choice, strict=True)) for choice in product(*self.ranks.values())
@@ -85,6 +90,10 @@ class Method:
 PENALTY = {"alpha_task": DECADES}
 BI, TRI = {"n_components": RANKS}, {"n_feature_clusters": RANKS, "n_task_clusters": RANKS}
 POOL = {"n_clusters": RANKS}
+
+SMOOTH = {"smoothing": 1.0}
+"""For text, where shrinking counts for more than choosing directions; measured in
+benchmarks/bench_text.md."""
 
 METHODS = {
     method.name: method
@@ -98,7 +107,7 @@ METHODS = {
         Method(
             "MTRL",
             "RelationLearning",
-            {"alpha": (0.1, 1.0, 10.0), "alpha_task": half_decades(-3, 2)},
+            {"alpha": (0.1, 1.0, 10.0), "alpha_task": DECADES},
         ),
         Method("GO-MTL", "GroupOverlap", PENALTY, BI),
         Method(
@@ -106,11 +115,11 @@ METHODS = {
             "MeanRegularized",
             {"alpha": half_decades(-1, 3), "alpha_intercept": (1.0, 10.0, 100.0)},
         ),
-        Method("random intercept", "RandomIntercept", {"alpha": half_decades(-2, 3)}),
-        Method("BiFactor", "BiFactor", PENALTY, BI),
-        Method("TriFactor", "TriFactor", PENALTY, TRI),
-        Method("TriFactor, free S", "TriFactor", PENALTY, TRI, {"core_penalty": None}),
-        Method("BiFactor, shared", "BiFactor", PENALTY, BI, {"shared": True}),
+        Method("random-intercept", "RandomIntercept", {"alpha": half_decades(-2, 3)}),
+        Method("BiFactor", "BiFactor", PENALTY, BI, text=SMOOTH),
+        Method("TriFactor", "TriFactor", PENALTY, TRI, text=SMOOTH),
+        Method("TriFactor-free", "TriFactor", PENALTY, TRI, {"core_penalty": None}, SMOOTH),
+        Method("BiFactor-shared", "BiFactor", PENALTY, BI, {"shared": True}, SMOOTH),
     )
 }
 
@@ -124,38 +133,71 @@ class Tuned:
     loss: float
 
 
-def tune(
-    method: Method, rows: Rows, *, classification: bool = False, pairs: bool = False, cv: Any = 3
-) -> Tuned:
+def tune(method: Method, rows: Rows, *, text: bool = False, cv: Any = 3) -> Tuned:
     """Choose a method's setting by cross-validation on the rows, and fit it to them.
 
     Where the winner has a penalty at the edge of its grid, the grid grows by a factor of ten on
-    that side and only the new settings are tried.
+    that side and only the new settings are tried. Last, the winner's penalties are tried at half
+    a step to either side.
+
+    Examples
+    --------
+    >>> from comtl.datasets import make_syn4
+    >>> from comtl.experiments.methods import METHODS, tune
+    >>> from comtl.search import Rows
+    >>> data = make_syn4(n_tasks=5)
+    >>> tuned = tune(METHODS["ITL"], Rows(data.X, data.y, data.task))
+    >>> sorted(tuned.setting)
+    ['alpha']
     """
     axes = {name: list(values) for name, values in method.penalties.items()}
-    ranks = method.rank_settings(pairs)
+    ranks = method.rank_settings(text=text)
     losses: list[tuple[float, dict[str, Any]]] = []
     wanted = _settings(ranks, axes)
     with warnings.catch_warnings():
-        # A rough fit of a setting that loses may well stop early; the winner is looked at below.
+        # Many of the settings are far off and may well stop early.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for _ in range(WIDENINGS + 1):
-            models = [method.model(classification=classification, **each) for each in wanted]
+        for widening in range(WIDENINGS + 2):
+            models = [method.model(text=text, **each) for each in wanted]
             found = search(models[0], models, rows, cv=cv)
             losses += zip(found.mean.tolist(), wanted, strict=True)
             loss, best = min(losses, key=lambda entry: entry[0])
-            wanted = []
-            for name, values in axes.items():
-                further = _beyond(best[name], values)
-                if further is not None:
-                    values.append(further)
-                    others = {**axes, name: [further]}
-                    wanted += _settings(ranks, others)
+            wanted = _wider(ranks, axes, best) if widening < WIDENINGS else []
             if not wanted:
                 break
-        model = method.model(classification=classification, **best)
+        models = [method.model(text=text, **each) for each in _between(axes, best)]
+        found = search(models[0], models, rows, cv=cv)
+        if found.mean.min() < loss:
+            loss, best = float(found.mean.min()), _between(axes, best)[found.best]
+        model = method.model(text=text, **best)
         model.fit(rows.X, rows.y, task=rows.task, sample_weight=rows.sample_weight)
     return Tuned(model, best, loss)
+
+
+def _wider(
+    ranks: Sequence[dict[str, int]], axes: dict[str, list[float]], best: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Settings beyond the edges that the winner lies at; the axes take them in."""
+    wanted = []
+    for name, values in axes.items():
+        further = _beyond(best[name], values)
+        if further is not None:
+            wanted += _settings(ranks, {**axes, name: [further]})
+            values.append(further)
+    return wanted
+
+
+def _between(axes: Mapping[str, Sequence[float]], best: dict[str, Any]) -> list[dict[str, Any]]:
+    """Settings half a step from the winner, one penalty at a time."""
+    wanted = []
+    for name, values in axes.items():
+        for other in values:
+            if other != best[name] and not any(
+                min(other, best[name]) < value < max(other, best[name]) for value in values
+            ):
+                middle = float(f"{(other * best[name]) ** 0.5:.2g}")
+                wanted.append({**best, name: middle})
+    return wanted
 
 
 def _settings(
