@@ -8,7 +8,7 @@ from comtl import alternation
 from comtl.alternation import Recipe, Schedule, alternate, start_state
 from comtl.extrapolation import beyond, can_turn
 from comtl.losses import Logistic
-from comtl.penalties import L1, Free, Ridge
+from comtl.penalties import L1, Free, Ridge, Simplex
 from helpers import problem, random_orthogonal
 
 P, T = 8, 7
@@ -51,19 +51,39 @@ def test_only_penalties_on_singular_values_allow_it():
         assert not can_turn(started(core="S" in other, **other)[1])
 
 
-@pytest.mark.parametrize("core", [False, True])
+def test_without_turning_bounds_are_kept_and_held_factors_stay():
+    _, state = started(G=Simplex())
+    now = np.random.default_rng(0).dirichlet(np.ones(3), size=T)
+    state = state.at(state.factors.with_(G=now))
+    last = state.factors.with_(G=np.full((T, 3), 1.0 / 3.0))
+    shares = beyond(last, state, 8.0).factors.G
+    assert shares.min() == 0.0 and not np.allclose(shares, now)
+    assert_allclose(shares.sum(axis=1), 1.0)
+    held = state.with_(fixed=frozenset({"G"}))
+    assert beyond(last, held, 8.0).factors.G is state.factors.G
+
+
+KINDS = {
+    "two": ({"F": 0.1, "G": 0.02}, None),
+    "three": ({"F": 0.1, "G": 0.02, "S": Ridge(1.0)}, None),
+    "sparse": ({"F": Ridge(0.1), "G": L1(0.5)}, None),
+    "shares": ({"F": Ridge(0.1), "G": Simplex()}, None),
+    "whole": ({"F": Free(), "G": 0.05}, {"F": np.eye(20)}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("labels", [False, True])
-def test_fewer_sweeps_to_the_same_objective(core, labels, monkeypatch):
+def test_fewer_sweeps_to_the_same_objective(kind, labels, monkeypatch):
+    penalties, held = KINDS[kind]
     data = problem(0, 20, 15, 12, labels=labels)
     fit = data.rows(Logistic()) if labels else data.rows()
-    penalties = {"F": 0.1, "G": 0.02, **({"S": Ridge(1.0)} if core else {})}
+    ranks = (20, 20) if held else (5, 5)
     schedule = Schedule(tol=1e-6, max_iter=2_000)
-    start = start_state(fit, Recipe(penalties, (5, 5)), schedule, like=data.y)
-    histories = []
-    for allowed in (True, False):
-        monkeypatch.setattr(alternation, "can_turn", lambda state, a=allowed: a)
-        histories.append([step.objective for step in alternate(fit, start, schedule)])
-    quick, slow = histories
+    start = start_state(fit, Recipe(penalties, ranks, held=held), schedule, like=data.y)
+    quick = [step.objective for step in alternate(fit, start, schedule)]
+    monkeypatch.setattr(alternation, "beyond", lambda last, state, share: state)
+    slow = [step.objective for step in alternate(fit, start, schedule)]
     assert np.all(np.diff(quick) <= 1e-10 * np.abs(quick[:-1]))
     assert len(quick) < 0.8 * len(slow)
     assert quick[-1] < slow[-1] + 1e-3 * abs(slow[-1])

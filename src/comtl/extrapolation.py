@@ -1,8 +1,8 @@
 r"""A step beyond each sweep, along the way from the last one.
 
 Block descent creeps along the valley where ``F`` and ``G`` trade off. Two sweeps show its
-direction once their factors are turned to match: with penalties on singular values alone ``F``
-and ``G`` are defined up to a rotation. The longer step is kept only where it lowers the
+direction, where penalties see singular values alone once their factors are turned to match: ``F``
+and ``G`` are then defined up to a rotation. The longer step is kept only where it lowers the
 objective; its length follows how often that is so. See benchmarks/bench_engine.md.
 """
 
@@ -44,28 +44,39 @@ def can_turn(state: State) -> bool:
 
 
 def beyond(last: Factors, state: State, share: float) -> State:
-    """State beyond the present one, on the line from the last factors."""
+    """State beyond the present one, on the line from the last factors.
+
+    Factors that may not turn, since one is held or a penalty sees single entries, are taken as
+    they are; a step out of bounds is brought back.
+    """
     point = state.factors
+    left, core, right = last.F, last.S, last.G
+    if can_turn(state):
+        if core is None:
+            one = other = rotation(last.F.T @ point.F + last.G.T @ point.G)
+        else:
+            one, other = rotation(last.F.T @ point.F), rotation(last.G.T @ point.G)
+            core = one.T @ core @ other
+        left, right = left @ one, right @ other
 
     def further(before: Array, now: Array) -> Array:
         return now + share * (now - before)
 
-    if point.S is None:
-        turn = rotation(last.F.T @ point.F + last.G.T @ point.G)
-        left, core, right = last.F @ turn, None, last.G @ turn
-    else:
-        one, other = rotation(last.F.T @ point.F), rotation(last.G.T @ point.G)
-        left, right = last.F @ one, last.G @ other
-        core = further(one.T @ last.S @ other, point.S)
-    point = Factors(
-        further(left, point.F),
-        core,
-        further(right, point.G),
-        further(last.shared, point.shared),
-        further(last.offset, point.offset),
-        further(last.deviations, point.deviations),
+    moved = {}
+    for name, before in (("F", left), ("S", core), ("G", right)):
+        if before is not None and name not in state.fixed:
+            ahead = further(before, getattr(point, name))
+            moved[name] = state.penalties[name].prox(ahead, 0.0)
+    point = point.with_(
+        **moved,
+        shared=further(last.shared, point.shared),
+        offset=further(last.offset, point.offset),
+        deviations=further(last.deviations, point.deviations),
     )
-    return state.at(point).refreshed("F").refreshed("G")
+    state = state.at(point)
+    for name in moved:
+        state = state.refreshed(name)
+    return state
 
 
 def rotation(product: Array) -> Array:
