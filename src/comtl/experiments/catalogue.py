@@ -7,8 +7,10 @@ from types import MappingProxyType
 
 from .convergence import CONVERGENCE
 from .experiment import Experiment
+from .school import SCHOOL
+from .synthetic import SYNTHETIC
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
-    {experiment.name: experiment for experiment in (CONVERGENCE,)}
+    {experiment.name: experiment for experiment in (SYNTHETIC, SCHOOL, CONVERGENCE)}
 )
 """Experiments by the name that the command line knows them by."""

@@ -200,6 +200,18 @@ def _between(axes: Mapping[str, Sequence[float]], best: dict[str, Any]) -> list[
     return wanted
 
 
+def setting_text(setting: Mapping[str, Any]) -> str:
+    """A setting in one short line.
+
+    Examples
+    --------
+    >>> from comtl.experiments.methods import setting_text
+    >>> setting_text({"n_components": 5, "alpha_task": 0.1})
+    'n_components=5 alpha_task=0.1'
+    """
+    return " ".join(f"{name}={value:g}" for name, value in setting.items())
+
+
 def _settings(
     ranks: Sequence[dict[str, int]], axes: Mapping[str, Sequence[float]]
 ) -> list[dict[str, Any]]:
