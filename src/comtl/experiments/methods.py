@@ -57,6 +57,10 @@ class Method:
         What is not searched.
     text : mapping
         What else is set for text: many sparse columns of one scale, fewer rows than columns.
+    text_grid : mapping
+        Grids for text that replace the others, where a fit is slow there.
+    paired : bool
+        Whether the eight pairs serve everywhere.
     """
 
     name: str
@@ -65,6 +69,8 @@ class Method:
     ranks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     text: Mapping[str, Any] = field(default_factory=dict)
+    text_grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    paired: bool = False
 
     def model(self, *, text: bool, **setting: Any) -> FactorModel:
         """Estimator at one setting: a regressor, or a classifier of text by squared loss.
@@ -94,31 +100,93 @@ POOL = {"n_clusters": RANKS}
 SMOOTH = {"smoothing": 1.0}
 """For text, where shrinking counts for more than choosing directions; measured in
 benchmarks/bench_text.md."""
+ROUGH = {"tol": 1e-4}
+"""For text, where a sweep takes a tenth of a second: the tolerance of BiFactor and TriFactor."""
+FEW = (2, 5, 10)
+COARSE = (0.01, 0.1, 1.0, 10.0, 100.0)
 
 METHODS = {
     method.name: method
     for method in (
-        Method("STL", "Pooled", {"alpha": half_decades(-2, 3)}),
-        Method("ITL", "Independent", {"alpha": half_decades(-2, 3)}),
-        Method("SHAMO", "SharedPool", {"alpha": DECADES}, POOL),
-        Method("CMTL", "Clustered", {"alpha": DECADES}, POOL),
-        Method("FMTL", "Factored", PENALTY, BI),
-        Method("MTFL", "FeatureLearning", {"alpha": half_decades(-3, 2)}),
+        Method(
+            "STL",
+            "Pooled",
+            {"alpha": half_decades(-2, 3)},
+            text=ROUGH,
+            text_grid={"alpha": COARSE},
+        ),
+        Method(
+            "ITL",
+            "Independent",
+            {"alpha": half_decades(-2, 3)},
+            text=ROUGH,
+            text_grid={"alpha": COARSE},
+        ),
+        Method(
+            "SHAMO",
+            "SharedPool",
+            {"alpha": DECADES},
+            POOL,
+            text={**ROUGH, "n_init": 2},
+            text_grid={"alpha": (0.1, 1.0, 10.0), "n_clusters": FEW},
+        ),
+        Method(
+            "CMTL",
+            "Clustered",
+            {"alpha": DECADES},
+            POOL,
+            text=ROUGH,
+            text_grid={"alpha": (0.1, 1.0, 10.0), "n_clusters": FEW},
+        ),
+        Method(
+            "FMTL",
+            "Factored",
+            PENALTY,
+            BI,
+            text=ROUGH,
+            text_grid={"alpha_task": (10.0, 100.0, 1000.0), "n_components": FEW},
+        ),
+        Method(
+            "MTFL",
+            "FeatureLearning",
+            {"alpha": half_decades(-3, 2)},
+            text=ROUGH,
+            text_grid={"alpha": COARSE},
+        ),
         Method(
             "MTRL",
             "RelationLearning",
             {"alpha": (0.1, 1.0, 10.0), "alpha_task": DECADES},
+            text=ROUGH,
+            text_grid={"alpha": (0.1, 1.0), "alpha_task": (0.01, 0.1, 1.0)},
         ),
-        Method("GO-MTL", "GroupOverlap", PENALTY, BI),
+        Method(
+            "GO-MTL",
+            "GroupOverlap",
+            PENALTY,
+            BI,
+            text=ROUGH,
+            text_grid={"alpha_task": (1.0, 10.0, 100.0), "n_components": FEW},
+        ),
         Method(
             "mean-regularised",
             "MeanRegularized",
             {"alpha": half_decades(-1, 3), "alpha_intercept": (1.0, 10.0, 100.0)},
+            text=ROUGH,
+            text_grid={"alpha": COARSE, "alpha_intercept": (10.0,)},
         ),
         Method("random-intercept", "RandomIntercept", {"alpha": half_decades(-2, 3)}),
         Method("BiFactor", "BiFactor", PENALTY, BI, text=SMOOTH),
         Method("TriFactor", "TriFactor", PENALTY, TRI, text=SMOOTH),
-        Method("TriFactor-free", "TriFactor", PENALTY, TRI, {"core_penalty": None}, SMOOTH),
+        Method(
+            "TriFactor-free",
+            "TriFactor",
+            PENALTY,
+            TRI,
+            {"core_penalty": None},
+            SMOOTH,
+            paired=True,
+        ),
         Method("BiFactor-shared", "BiFactor", PENALTY, BI, {"shared": True}, SMOOTH),
     )
 }
@@ -150,7 +218,7 @@ def tune(method: Method, rows: Rows, *, text: bool = False, cv: Any = 3) -> Tune
     >>> sorted(tuned.setting)
     ['alpha']
     """
-    axes = {name: list(values) for name, values in method.penalties.items()}
+    axes = method.axes(text=text)
     ranks = method.rank_settings(text=text)
     losses: list[tuple[float, dict[str, Any]]] = []
     wanted = _settings(ranks, axes)
