@@ -84,13 +84,18 @@ class Method:
         common = {"loss": "squared", "standardize": False, "random_state": 0}
         return made(**{**common, **self.fixed, **self.text, **setting})
 
+    def axes(self, *, text: bool) -> dict[str, list[float]]:
+        """Grid of each penalty."""
+        given = self.text_grid if text else {}
+        return {name: list(given.get(name, values)) for name, values in self.penalties.items()}
+
     def rank_settings(self, *, text: bool) -> list[dict[str, int]]:
         """Choices of columns; for text eight pairs where there are two numbers."""
-        if text and len(self.ranks) == 2:
+        if self.paired or (text and len(self.ranks) == 2):
             return [dict(zip(self.ranks, pair, strict=True)) for pair in PAIRS]
-        return [
-            dict(zip(self.ranks, choice, strict=True)) for choice in product(*self.ranks.values())
-        ]
+        given = self.text_grid if text else {}
+        choices = product(*(given.get(name, values) for name, values in self.ranks.items()))
+        return [dict(zip(self.ranks, choice, strict=True)) for choice in choices]
 
 
 PENALTY = {"alpha_task": DECADES}
