@@ -61,7 +61,7 @@ def test_fewer_sweeps_to_the_same_objective(core, labels, monkeypatch):
     start = start_state(fit, Recipe(penalties, (5, 5)), schedule, like=data.y)
     histories = []
     for allowed in (True, False):
-        monkeypatch.setattr(alternation, "can_turn", lambda state, a=allowed: a)
+        monkeypatch.setattr(alternation, "can_reach", lambda state, a=allowed: a)
         histories.append([step.objective for step in alternate(fit, start, schedule)])
     quick, slow = histories
     assert np.all(np.diff(quick) <= 1e-10 * np.abs(quick[:-1]))

@@ -18,7 +18,7 @@ import numpy as np
 
 from .arrays import Array, namespace
 from .datafits.base import Datafit, Expansion, TaskQuadratic
-from .extrapolation import Reach, beyond, can_turn
+from .extrapolation import Reach, beyond, can_reach
 from .factors import Factors
 from .gauge import gauge_step
 from .penalties import Penalty, choose_penalty
@@ -211,7 +211,7 @@ def _lengthened(
     datafit: Datafit, last: Factors | None, state: State, objective: float, reach: Reach
 ) -> tuple[State, Expansion, Reach]:
     """Go beyond the sweep that began at the last factors, if that lowers the objective."""
-    if last is not None and state.settled and can_turn(state):
+    if last is not None and state.settled and can_reach(state):
         ahead = beyond(last, state, reach.share)
         there = datafit.expand(ahead.factors)
         if there.value_with(feature_mixing(ahead)) + ahead.regularizer < objective:

@@ -43,6 +43,14 @@ def can_turn(state: State) -> bool:
     return not state.fixed and spectral(state.penalties.values())
 
 
+def can_reach(state: State) -> bool:
+    """Whether two sweeps show a direction: factors that turn to match, or one that is all."""
+    learned = state.penalties.keys() - state.fixed
+    return can_turn(state) or (
+        len(learned) == 1 and all(state.penalties[n].smooth for n in learned)
+    )
+
+
 def beyond(last: Factors, state: State, share: float) -> State:
     """State beyond the present one, on the line from the last factors."""
     point = state.factors
@@ -50,7 +58,9 @@ def beyond(last: Factors, state: State, share: float) -> State:
     def further(before: Array, now: Array) -> Array:
         return now + share * (now - before)
 
-    if point.S is None:
+    if state.fixed:
+        left, core, right = last.F, point.S, last.G
+    elif point.S is None:
         turn = rotation(last.F.T @ point.F + last.G.T @ point.G)
         left, core, right = last.F @ turn, None, last.G @ turn
     else:

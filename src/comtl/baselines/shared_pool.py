@@ -122,18 +122,25 @@ class Rounds:
 
     def run(self, labels: np.ndarray, schedule: Schedule) -> Iterator[Step]:
         """Yield round after round until no task moves."""
-        for sweep in range(schedule.max_iter + 1):
-            pool = self.models(self.datafit.merged(labels, self.count))
-            weights, intercepts = pool.coef.T, pool.intercepts
-            losses = np.asarray(self.datafit.losses(weights, intercepts))
+        step, losses = self._round(0, labels)
+        yield step
+        for sweep in range(1, schedule.max_iter + 1):
             better = self._without_gaps(losses.argmin(axis=1), labels, losses)
-            state = self._state(weights, intercepts, labels)
-            value = self.datafit.expand(state.factors).value + state.regularizer
-            done = np.array_equal(better, labels)
-            yield Step(sweep, value, state, {"pool": "assignment"}, done)
-            if done:
+            if np.array_equal(better, labels):
+                yield replace(step, sweep=sweep, converged=True)
                 return
             labels = better
+            step, losses = self._round(sweep, labels)
+            yield step
+
+    def _round(self, sweep: int, labels: np.ndarray) -> tuple[Step, np.ndarray]:
+        """Best models of an assignment, and the loss of each task under each of them."""
+        pool = self.models(self.datafit.merged(labels, self.count))
+        weights, intercepts = pool.coef.T, pool.intercepts
+        state = self._state(weights, intercepts, labels)
+        value = self.datafit.expand(state.factors).value + state.regularizer
+        losses = np.asarray(self.datafit.losses(weights, intercepts))
+        return Step(sweep, value, state, {"pool": "assignment"}), losses
 
     def _without_gaps(
         self, better: np.ndarray, labels: np.ndarray, losses: np.ndarray
