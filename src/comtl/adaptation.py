@@ -13,7 +13,7 @@ without factors and shared part they are models of the new rows alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -30,7 +30,7 @@ from .losses import Loss
 from .penalties import Ridge
 from .problem import Units
 from .state import State
-from .steps import Inner, task_step
+from .steps import Inner, deviation_step, task_step
 
 FACTOR_SIZES = (0.0, 1.0, 10.0, 100.0)
 RESIDUAL_SIZES = (0.0, *np.logspace(-4, 2, 7).tolist())
@@ -41,8 +41,12 @@ SELECTION_ROWS = 300
 _BATCH_CELLS = 2**22
 
 
+Within = Callable[[RowsDatafit, State, np.ndarray | None], tuple[np.ndarray, np.ndarray]]
+"""Task factor and intercepts of new tasks without a residual."""
+
+
 def adapt_columns(
-    state: State, units: Units, cells: TaskData, loss: Loss, *, residual: bool
+    state: State, units: Units, cells: TaskData, loss: Loss, within: Within, *, residual: bool
 ) -> tuple[np.ndarray, np.ndarray, sparse.csr_array | None]:
     """Return task factor, intercepts (user units) and residual (user units) of new columns."""
     point = state.factors
@@ -53,17 +57,17 @@ def adapt_columns(
     meeting = units.shift @ point.shared
     beyond = None
     if residual:
-        G, intercepts, own = _beyond_span(fit, state, whitener)
+        G, intercepts, own = _beyond_span(fit, state, whitener, within)
         meeting = meeting + own @ units.shift
         beyond = sparse.csr_array(own * (units.target_scale * units.inverse_scale))
         beyond.eliminate_zeros()
     else:
-        G, intercepts = _within_span(fit, state, whitener)
+        G, intercepts = within(fit, state, whitener)
     meeting = meeting + G @ (units.shift @ point.directions)
     return G, units.intercepts(intercepts, meeting), beyond
 
 
-def _within_span(
+def within_span(
     fit: RowsDatafit, state: State, whitener: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Task step on frozen directions, repeated where the loss is not quadratic."""
@@ -86,6 +90,10 @@ def _within_span(
         quadratic = expansion.task_quadratic(directions)
         moved, _ = task_step(quadratic, frozen, Inner(1e-8, 1000))
         frozen = descend(fit, frozen, frozen.at(moved))
+        if not penalty.smooth:  # Else the task step moved the intercepts too.
+            at = fit.expand(frozen.factors)
+            own = deviation_step(at.gradient(G[:, :0])[1], at.curvature_sums, frozen)
+            frozen = descend(fit, frozen, frozen.at(own))
     G = frozen.factors.G if back is None else frozen.factors.G @ back.T
     return G, frozen.factors.intercepts
 
@@ -133,14 +141,14 @@ def _candidates(state: State, smooth: bool) -> list[Sizes]:
 
 
 def _beyond_span(
-    fit: RowsDatafit, state: State, whitener: np.ndarray | None
+    fit: RowsDatafit, state: State, whitener: np.ndarray | None, within: Within
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Choose the sizes by leave-one-out, then fit every new task with them."""
     point, smooth = state.factors, whitener is not None
     G = np.zeros((fit.n_tasks, point.G.shape[1]), dtype=point.G.dtype)
     intercepts = np.full(fit.n_tasks, point.offset, dtype=G.dtype)
     if whitener is None:
-        G, intercepts = _within_span(fit, state, None)
+        G, intercepts = within(fit, state, None)
         whitener = np.eye(G.shape[1], dtype=G.dtype)
     lift = point.directions @ whitener
     columns = np.concatenate([point.directions, point.shared[:, None]], axis=1)

@@ -45,10 +45,8 @@ def can_turn(state: State) -> bool:
 
 def can_reach(state: State) -> bool:
     """Whether two sweeps show a direction: factors that turn to match, or one that is all."""
-    learned = state.penalties.keys() - state.fixed
-    return can_turn(state) or (
-        len(learned) == 1 and all(state.penalties[n].smooth for n in learned)
-    )
+    learned = [penalty for name, penalty in state.penalties.items() if name not in state.fixed]
+    return can_turn(state) or (len(learned) == 1 and learned[0].smooth)
 
 
 def beyond(last: Factors, state: State, share: float) -> State:

@@ -12,6 +12,7 @@ from ..alternation import Schedule, Step, alternate, start_state
 from ..base import LEAST
 from ..clusters import cluster_rows
 from ..datafits.base import Datafit
+from ..datafits.rows import RowsDatafit
 from ..docstrings import documented
 from ..factors import Factors
 from ..outputs import ClassifierOutputs, RegressorOutputs
@@ -78,6 +79,15 @@ class SharedPool(Pool):
         with single_blas():
             runs = [list(fit.run(labels, schedule)) for labels in fit.starts(int(self.n_init), rng)]
             yield from min(runs, key=lambda run: run[-1].objective)
+
+    def _within(
+        self, fit: RowsDatafit, state: State, whitener: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Give each new task the model of the pool that fits it best, intercept and all."""
+        point = state.factors
+        intercepts = point.intercepts[point.G.argmax(axis=0)]
+        best = np.asarray(fit.losses(point.F.T, intercepts)).argmin(axis=1)
+        return np.eye(point.G.shape[1], dtype=point.G.dtype)[best], intercepts[best]
 
 
 class Rounds:
@@ -172,7 +182,7 @@ class Rounds:
         )
         penalties = {"F": Ridge(self.alpha), "G": Simplex()}
         state = State(factors, penalties, frozenset({"G"}), None, self.intercept)
-        return replace(state, pooling=0.0, pools=False)
+        return replace(state, pooling=LEAST, pools=False)
 
 
 @documented
