@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from ..alternation import Schedule
 from ..docstrings import documented
 from ..estimators import BiFactor
 from ..outputs import ClassifierOutputs, RegressorOutputs
+from .whole import CLOSE
 
 
 class PlainFactors(BiFactor):
@@ -59,6 +62,9 @@ class GroupOverlap(PlainFactors):
     """Abstract model with sparse rows of the task factor."""
 
     task_penalty = "l1"
+
+    def _schedule(self) -> Schedule:
+        return replace(super()._schedule(), inner=CLOSE)
 
 
 @documented

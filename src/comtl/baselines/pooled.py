@@ -63,14 +63,15 @@ class Pooled(Common):
 
     def _by_class(self, problem: Problem, labels: np.ndarray, schedule: Schedule) -> Iterator[Step]:
         # The columns of a class are one, with an intercept of its own.
-        merged = problem.datafit.merged(labels, int(labels.max()) + 1)
+        kinds, own = np.unique(labels, return_inverse=True)
+        merged = problem.datafit.merged(own, len(kinds))
         parts = {"intercept": self.fit_intercept, "pooling": LEAST}
         size = merged.n_features, merged.n_tasks
         recipe = whole_recipe(size, Ridge(self._strength()), **parts)
         start = start_state(merged, recipe, schedule, like=problem.units.shift)
         for step in alternate(merged, start, schedule):
             point = step.state.factors
-            spread = point.with_(G=point.G[labels], deviations=point.deviations[labels])
+            spread = point.with_(G=point.G[own], deviations=point.deviations[own])
             yield replace(step, state=step.state.at(spread))
 
 
@@ -80,7 +81,8 @@ class RandomIntercept(Common):
     _pooling: Any = None
 
     def _by_class(self, problem: Problem, labels: np.ndarray, schedule: Schedule) -> Iterator[Step]:
-        member = np.eye(int(labels.max()) + 1)[labels]
+        kinds, own = np.unique(labels, return_inverse=True)
+        member = np.eye(len(kinds))[own]
         recipe = Recipe(
             {"F": Ridge(self._strength()), "G": Free()},
             (member.shape[1], member.shape[1]),

@@ -124,49 +124,55 @@ class Rounds:
         return step.state.factors
 
     def starts(self, number: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-        """Yield labels to start from: clusters of the tasks' own models, then chance."""
-        own = np.asarray(self.models(self.datafit).coef.T)
-        yield cluster_rows(own, self.count, int(rng.integers(2**31 - 1)))
+        """Yield labels to start from: clusters of the tasks' own models, then some of these."""
+        own = self.models(self.datafit)
+        weights, intercepts = np.asarray(own.coef.T), np.asarray(own.intercepts)
+        yield cluster_rows(weights, self.count, int(rng.integers(2**31 - 1)))
         for _ in range(number - 1):
-            yield rng.permutation(np.arange(self.datafit.n_tasks) % self.count)
+            seeds = rng.choice(len(weights), self.count, replace=False)
+            losses = self.datafit.losses(weights[seeds], intercepts[seeds])
+            yield np.asarray(losses).argmin(axis=1)
 
     def run(self, labels: np.ndarray, schedule: Schedule) -> Iterator[Step]:
         """Yield round after round until no task moves."""
         step, losses = self._round(0, labels)
         yield step
         for sweep in range(1, schedule.max_iter + 1):
-            better = self._without_gaps(losses.argmin(axis=1), labels, losses)
+            better = losses.argmin(axis=1)
             if np.array_equal(better, labels):
                 yield replace(step, sweep=sweep, converged=True)
                 return
-            labels = better
+            before, labels = step.objective, self._without_gaps(better, losses)
             step, losses = self._round(sweep, labels)
+            if step.objective > before:  # A model for one task alone may cost more than it gains.
+                labels = better
+                step, losses = self._round(sweep, labels)
             yield step
 
     def _round(self, sweep: int, labels: np.ndarray) -> tuple[Step, np.ndarray]:
         """Best models of an assignment, and the loss of each task under each of them."""
-        pool = self.models(self.datafit.merged(labels, self.count))
-        weights, intercepts = pool.coef.T, pool.intercepts
+        used, own = np.unique(labels, return_inverse=True)
+        pool = self.models(self.datafit.merged(own, len(used)))
+        # A model without tasks has no rows to learn from: it is zero.
+        weights = np.zeros((self.count, self.datafit.n_features), dtype=self.like.dtype)
+        intercepts = np.zeros(self.count, dtype=self.like.dtype)
+        weights[used], intercepts[used] = pool.coef.T, pool.intercepts
         state = self._state(weights, intercepts, labels)
         value = self.datafit.expand(state.factors).value + state.regularizer
         losses = np.asarray(self.datafit.losses(weights, intercepts))
         return Step(sweep, value, state, {"pool": "assignment"}), losses
 
-    def _without_gaps(
-        self, better: np.ndarray, labels: np.ndarray, losses: np.ndarray
-    ) -> np.ndarray:
-        """Give a model that no task wants to the task that gains most by one of its own."""
-        lost = losses[np.arange(len(labels)), better]
-        order = iter(np.argsort(-lost, kind="stable"))
-        sizes = np.bincount(better, minlength=self.count)
+    def _without_gaps(self, better: np.ndarray, losses: np.ndarray) -> np.ndarray:
+        """Give the models that no task wants to tasks with much loss and company."""
+        filled, sizes = better.copy(), np.bincount(better, minlength=self.count)
+        order = iter(np.argsort(-losses.min(axis=1), kind="stable"))
         for gap in np.flatnonzero(sizes == 0):
             for task in order:
-                if sizes[better[task]] > 1:
-                    sizes[better[task]] -= 1
-                    better = better.copy()
-                    better[task] = gap
+                if sizes[filled[task]] > 1:
+                    sizes[filled[task]] -= 1
+                    filled[task] = gap
                     break
-        return better
+        return filled
 
     def _state(self, weights: Any, intercepts: Any, labels: np.ndarray) -> State:
         dtype = self.like.dtype

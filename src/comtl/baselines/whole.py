@@ -25,6 +25,8 @@ from ..steps import Inner
 
 EXACT = Inner(1e-12, 2000)
 """Inner solves of models whose every step is the whole fit."""
+CLOSE = Inner(1e-4, 500)
+"""Inner solves of models with proximal steps: after loose ones the sweeps creep."""
 
 
 def whole_recipe(size: tuple[int, int], penalty: Penalty, **parts: Any) -> Recipe:
