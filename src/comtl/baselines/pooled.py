@@ -47,7 +47,7 @@ class Common(WholeModel):
     def _recipe(self, n_features: int, n_columns: int) -> Recipe:
         nothing = {"F": np.zeros((n_features, 1)), "G": np.zeros((n_columns, 1))}
         return Recipe(
-            {"F": Free(), "G": Free()},
+            {"F": Ridge(1.0), "G": Ridge(1.0)},
             (1, 1),
             held=nothing,
             shared=self._strength(),
