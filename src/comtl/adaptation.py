@@ -157,8 +157,11 @@ def _beyond_span(
     candidates = _candidates(state, smooth)
     losses = np.zeros(len(candidates))
     for batch in _batches(fit, lift, SELECTION_ROWS):
+        one = np.ones_like(batch.inside, dtype=G.dtype)
+        keeps = one if smooth else _base_keeps(fit, batch, G, bases[True], state)
         for number, sizes in enumerate(candidates):
-            losses[number] += _leave_one_out(fit, batch, sizes, bases[sizes.base])
+            share = keeps if sizes.base else one
+            losses[number] += _leave_one_out(fit, batch, sizes, bases[sizes.base], share)
     best = candidates[int(losses.argmin())]
     beyond = np.zeros((fit.n_tasks, fit.n_features), dtype=G.dtype)
     if not best.base:
@@ -194,7 +197,11 @@ def _batches(fit: RowsDatafit, lift: np.ndarray, limit: int | None) -> Iterator[
 
 
 def _kernel_fit(
-    fit: RowsDatafit, batch: Batch, sizes: Sizes, common: np.ndarray
+    fit: RowsDatafit,
+    batch: Batch,
+    sizes: Sizes,
+    common: np.ndarray,
+    keeps: np.ndarray | float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Dual weights of each row, and leave-one-out scores, by reweighted ridge regression.
 
@@ -215,7 +222,7 @@ def _kernel_fit(
         if np.abs(score - before).max() <= 1e-6 * (1.0 + np.abs(score).max()):
             break
     # Left out, a row's working residual is the present one over the share that it keeps.
-    left_out = base + target - (target - (score - base)) / np.maximum(kept, 1e-12)
+    left_out = base + target - (target - (score - base)) / np.maximum(kept * keeps, 1e-12)
     return dual, left_out
 
 
@@ -265,8 +272,34 @@ class _PrimalSmoother:
         return (self.features @ back)[:, :, 0]
 
 
-def _leave_one_out(fit: RowsDatafit, batch: Batch, sizes: Sizes, common: np.ndarray) -> float:
-    """Loss of the left-out scores, summed over the batch."""
-    _, score = _kernel_fit(fit, batch, sizes, common)
+def _base_keeps(
+    fit: RowsDatafit, batch: Batch, G: np.ndarray, common: np.ndarray, state: State
+) -> np.ndarray:
+    """Share of its own residual that each row keeps under a base that was fitted to it too.
+
+    As for the lasso: the leverages of least squares on the columns that a task uses.
+    """
+    y, score = fit.y[batch.index], common[batch.index]
+    root = np.sqrt(fit.weights[batch.index] * fit.loss.curvature(y, score)) * batch.inside
+    used = (G[batch.tasks] != 0.0)[:, None, :]
+    features = root[:, :, None] * np.concatenate(
+        [batch.latent * used, batch.inside[:, :, None] * float(state.pooled)], axis=2
+    )
+    gram = features.transpose(0, 2, 1) @ features
+    least = 1e-6 * np.trace(gram, axis1=1, axis2=2)[:, None] + 1e-12
+    ridge = np.repeat(least, features.shape[2], axis=1)
+    if state.pooled:
+        ridge[:, -1] += 2.0 * state.pooling
+    solved = np.linalg.solve(
+        gram + ridge[:, :, None] * np.eye(len(ridge[0])), features.transpose(0, 2, 1)
+    )
+    return 1.0 - (features * solved.transpose(0, 2, 1)).sum(axis=2)
+
+
+def _leave_one_out(
+    fit: RowsDatafit, batch: Batch, sizes: Sizes, common: np.ndarray, keeps: np.ndarray
+) -> float:
+    """Loss of the left-out scores, summed over the batch; ``keeps`` is what the base left."""
+    _, score = _kernel_fit(fit, batch, sizes, common, keeps)
     weights = fit.weights[batch.index] * batch.inside
     return float(np.sum(weights * fit.loss.value(fit.y[batch.index], score)))
