@@ -69,7 +69,7 @@ def test_feature_learning(alpha, intercept, form, monkeypatch):
     model = FeatureLearningRegressor(alpha, **{**PLAIN, "fit_intercept": intercept}, **LONG)
     W, loss, slope = loss_slope(data, fitted(model, data))
     norm = singular_values(W).sum()
-    rank = check_trace_norm(W, slope, 2.0 * alpha * norm, 0.02)
+    rank = check_trace_norm(W, slope, 2.0 * alpha * norm, 5e-3)
     assert alpha < 3.0 or rank < 6
     if not intercept:
         best, _ = trace_norm_optimum(data, 2.0 * alpha * norm)
@@ -114,7 +114,7 @@ def test_relation_learning(penalties):
     data, (alpha, task) = problem(3, 7, 6, 10), penalties
     model = fitted(RelationLearningRegressor(alpha, alpha_task=task, **PLAIN, **LONG), data)
     W, _, slope = loss_slope(data, model)
-    check_trace_norm(W, slope + 2.0 * alpha * W, 2.0 * task * singular_values(W).sum(), 0.02)
+    check_trace_norm(W, slope + 2.0 * alpha * W, 2.0 * task * singular_values(W).sum(), 5e-3)
     values, basis = np.linalg.eigh(W.T @ W)
     root = np.sqrt(np.maximum(values, 0.0) + model.smoothing * values[-1])
     expected = (basis * (root / root.sum())) @ basis.T

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from comtl import baselines
@@ -211,7 +210,6 @@ def test_no_spread_is_one_intercept():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", baselines.__all__)
 def test_the_objective_never_rises(name):
-    assert issubclass(ConvergenceWarning, UserWarning)
     for seed in range(3):
         X, y, code, weights = data(seed, tasks=6, labels=name.endswith("Classifier"))
         ranked = {"n_components": 2} if name.startswith(("Factored", "GroupOverlap")) else {}
