@@ -54,7 +54,7 @@ def beyond(last: Factors, state: State, share: float) -> State:
     point = state.factors
 
     def further(before: Array, now: Array) -> Array:
-        return now + share * (now - before)
+        return now if before is now else now + share * (now - before)
 
     if state.fixed:
         left, core, right = last.F, point.S, last.G

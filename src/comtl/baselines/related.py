@@ -79,7 +79,7 @@ class FeatureLearningRegressor(RegressorOutputs, FeatureLearning):
         + α\,\mathrm{tr}(W^\top Σ^{-1} W), \quad \mathrm{tr}\,Σ = 1
 
     over ``W`` and Σ, which comes to :math:`α \|W\|_*^2`. The problem is convex; Σ is smoothed by
-    1e-7 of the largest singular value squared.
+    1e-7 of the largest singular value squared (see benchmarks/bench_trace_norm.md).
 
     Parameters
     ----------
