@@ -13,7 +13,7 @@ without factors and shared part they are models of the new rows alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -30,7 +30,7 @@ from .losses import Loss
 from .penalties import Ridge
 from .problem import Units
 from .state import State
-from .steps import Inner, task_step
+from .steps import Inner, deviation_step, task_step
 
 FACTOR_SIZES = (0.0, 1.0, 10.0, 100.0)
 RESIDUAL_SIZES = (0.0, *np.logspace(-4, 2, 7).tolist())
@@ -41,8 +41,12 @@ SELECTION_ROWS = 300
 _BATCH_CELLS = 2**22
 
 
+Within = Callable[[RowsDatafit, State, np.ndarray | None], tuple[np.ndarray, np.ndarray]]
+"""Task factor and intercepts of new tasks without a residual."""
+
+
 def adapt_columns(
-    state: State, units: Units, cells: TaskData, loss: Loss, *, residual: bool
+    state: State, units: Units, cells: TaskData, loss: Loss, within: Within, *, residual: bool
 ) -> tuple[np.ndarray, np.ndarray, sparse.csr_array | None]:
     """Return task factor, intercepts (user units) and residual (user units) of new columns."""
     point = state.factors
@@ -53,17 +57,17 @@ def adapt_columns(
     meeting = units.shift @ point.shared
     beyond = None
     if residual:
-        G, intercepts, own = _beyond_span(fit, state, whitener)
+        G, intercepts, own = _beyond_span(fit, state, whitener, within)
         meeting = meeting + own @ units.shift
         beyond = sparse.csr_array(own * (units.target_scale * units.inverse_scale))
         beyond.eliminate_zeros()
     else:
-        G, intercepts = _within_span(fit, state, whitener)
+        G, intercepts = within(fit, state, whitener)
     meeting = meeting + G @ (units.shift @ point.directions)
     return G, units.intercepts(intercepts, meeting), beyond
 
 
-def _within_span(
+def within_span(
     fit: RowsDatafit, state: State, whitener: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Task step on frozen directions, repeated where the loss is not quadratic."""
@@ -86,6 +90,10 @@ def _within_span(
         quadratic = expansion.task_quadratic(directions)
         moved, _ = task_step(quadratic, frozen, Inner(1e-8, 1000))
         frozen = descend(fit, frozen, frozen.at(moved))
+        if not penalty.smooth:  # Else the task step moved the intercepts too.
+            at = fit.expand(frozen.factors)
+            own = deviation_step(at.gradient(G[:, :0])[1], at.curvature_sums, frozen)
+            frozen = descend(fit, frozen, frozen.at(own))
     G = frozen.factors.G if back is None else frozen.factors.G @ back.T
     return G, frozen.factors.intercepts
 
@@ -133,14 +141,14 @@ def _candidates(state: State, smooth: bool) -> list[Sizes]:
 
 
 def _beyond_span(
-    fit: RowsDatafit, state: State, whitener: np.ndarray | None
+    fit: RowsDatafit, state: State, whitener: np.ndarray | None, within: Within
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Choose the sizes by leave-one-out, then fit every new task with them."""
     point, smooth = state.factors, whitener is not None
     G = np.zeros((fit.n_tasks, point.G.shape[1]), dtype=point.G.dtype)
     intercepts = np.full(fit.n_tasks, point.offset, dtype=G.dtype)
     if whitener is None:
-        G, intercepts = _within_span(fit, state, None)
+        G, intercepts = within(fit, state, None)
         whitener = np.eye(G.shape[1], dtype=G.dtype)
     lift = point.directions @ whitener
     columns = np.concatenate([point.directions, point.shared[:, None]], axis=1)
@@ -149,8 +157,11 @@ def _beyond_span(
     candidates = _candidates(state, smooth)
     losses = np.zeros(len(candidates))
     for batch in _batches(fit, lift, SELECTION_ROWS):
+        one = np.ones_like(batch.inside, dtype=G.dtype)
+        keeps = one if smooth else _base_keeps(fit, batch, G, bases[True], state)
         for number, sizes in enumerate(candidates):
-            losses[number] += _leave_one_out(fit, batch, sizes, bases[sizes.base])
+            share = keeps if sizes.base else one
+            losses[number] += _leave_one_out(fit, batch, sizes, bases[sizes.base], share)
     best = candidates[int(losses.argmin())]
     beyond = np.zeros((fit.n_tasks, fit.n_features), dtype=G.dtype)
     if not best.base:
@@ -186,7 +197,11 @@ def _batches(fit: RowsDatafit, lift: np.ndarray, limit: int | None) -> Iterator[
 
 
 def _kernel_fit(
-    fit: RowsDatafit, batch: Batch, sizes: Sizes, common: np.ndarray
+    fit: RowsDatafit,
+    batch: Batch,
+    sizes: Sizes,
+    common: np.ndarray,
+    keeps: np.ndarray | float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Dual weights of each row, and leave-one-out scores, by reweighted ridge regression.
 
@@ -207,7 +222,7 @@ def _kernel_fit(
         if np.abs(score - before).max() <= 1e-6 * (1.0 + np.abs(score).max()):
             break
     # Left out, a row's working residual is the present one over the share that it keeps.
-    left_out = base + target - (target - (score - base)) / np.maximum(kept, 1e-12)
+    left_out = base + target - (target - (score - base)) / np.maximum(kept * keeps, 1e-12)
     return dual, left_out
 
 
@@ -257,8 +272,34 @@ class _PrimalSmoother:
         return (self.features @ back)[:, :, 0]
 
 
-def _leave_one_out(fit: RowsDatafit, batch: Batch, sizes: Sizes, common: np.ndarray) -> float:
-    """Loss of the left-out scores, summed over the batch."""
-    _, score = _kernel_fit(fit, batch, sizes, common)
+def _base_keeps(
+    fit: RowsDatafit, batch: Batch, G: np.ndarray, common: np.ndarray, state: State
+) -> np.ndarray:
+    """Share of its own residual that each row keeps under a base that was fitted to it too.
+
+    As for the lasso: the leverages of least squares on the columns that a task uses.
+    """
+    y, score = fit.y[batch.index], common[batch.index]
+    root = np.sqrt(fit.weights[batch.index] * fit.loss.curvature(y, score)) * batch.inside
+    used = (G[batch.tasks] != 0.0)[:, None, :]
+    features = root[:, :, None] * np.concatenate(
+        [batch.latent * used, batch.inside[:, :, None] * float(state.pooled)], axis=2
+    )
+    gram = features.transpose(0, 2, 1) @ features
+    least = 1e-6 * np.trace(gram, axis1=1, axis2=2)[:, None] + 1e-12
+    ridge = np.repeat(least, features.shape[2], axis=1)
+    if state.pooled:
+        ridge[:, -1] += 2.0 * state.pooling
+    solved = np.linalg.solve(
+        gram + ridge[:, :, None] * np.eye(len(ridge[0])), features.transpose(0, 2, 1)
+    )
+    return 1.0 - (features * solved.transpose(0, 2, 1)).sum(axis=2)
+
+
+def _leave_one_out(
+    fit: RowsDatafit, batch: Batch, sizes: Sizes, common: np.ndarray, keeps: np.ndarray
+) -> float:
+    """Loss of the left-out scores, summed over the batch; ``keeps`` is what the base left."""
+    _, score = _kernel_fit(fit, batch, sizes, common, keeps)
     weights = fit.weights[batch.index] * batch.inside
     return float(np.sum(weights * fit.loss.value(fit.y[batch.index], score)))

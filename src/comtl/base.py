@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -110,7 +111,7 @@ class FactorModel(FittedTasks):
     def _problem(self, data: TaskData, columns: Columns) -> Problem:
         cells = self._binary(data, columns)
         recipe = self._recipe(cells.n_features, cells.n_tasks)
-        return build_problem(
+        problem = build_problem(
             cells,
             self._loss(),
             center=self.fit_intercept,
@@ -120,6 +121,7 @@ class FactorModel(FittedTasks):
             # A core without penalty grows where rows hardly see it, and Grams lose its digits.
             grams=recipe.penalties.get("S") != Free(),
         )
+        return problem if columns.index is None else replace(problem, labels=columns.label)
 
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
         """Fit all tasks together.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 from typing import TypeVar
 
@@ -86,9 +87,9 @@ _BLOCKS = {
             Name or number of the column of X that holds the task.
         unseen_task : {"mean", "raise"}, default="mean"
             What predict does with a task that fit never saw: use the mean of all tasks, or raise.
-        max_iter : int
+        max_iter : int, default={max_iter}
             Most sweeps.
-        tol : float
+        tol : float, default={tol}
             Relative decrease of the objective in a sweep at which to stop.
         random_state : int, RandomState or None, default=None
             Seed of starting points and clusters.
@@ -248,7 +249,9 @@ def documented(cls: Class) -> Class:
     >>> "task_column" in BiFactorRegressor.__doc__
     True
     """
-    kind = _CLASSIFIER if "Classifier" in cls.__name__ else _REGRESSOR
+    kind = dict(_CLASSIFIER if "Classifier" in cls.__name__ else _REGRESSOR)
+    parameters = inspect.signature(cls).parameters
+    kind |= {name: str(parameters[name].default) for name in ("max_iter", "tol")}
     lines = []
     for line in (cls.__doc__ or "").splitlines():
         name = line.strip().strip("<>")

@@ -12,9 +12,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .adaptation import adapt_columns
+from .adaptation import adapt_columns, within_span
 from .clusters import cluster_rows, embeddings
 from .data import TaskData, check_finite, encode_tasks, read_rows, read_training
+from .datafits.rows import RowsDatafit
 from .factors import padded
 from .frames import is_frame
 from .losses import Loss
@@ -218,8 +219,14 @@ class FittedTasks(BaseEstimator, ABC):
         columns = Columns.of(data)
         cells = self._binary(data, columns)
         loss = self._loss()
-        new = adapt_columns(self._state, self._units, cells, loss, residual=residual)
+        new = adapt_columns(self._state, self._units, cells, loss, self._within, residual=residual)
         return self._joined(data, columns, new)
+
+    def _within(
+        self, fit: RowsDatafit, state: State, whitener: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Task factor and intercepts of new tasks without a residual."""
+        return within_span(fit, state, whitener)
 
     def _refuse_known(self, data: TaskData) -> None:
         """Refuse what cannot be joined to the tasks at hand."""

@@ -305,7 +305,11 @@ class LearnedRelation(Penalty):
         xp = namespace(factor)
         values, basis = xp.linalg.eigh(factor.T @ factor)
         roots = xp.sqrt(xp.clip(values, min=0.0) + self.epsilon)
-        return basis * xp.sqrt(roots / (self.strength * self.relation.trace))[None, :]
+        return basis / xp.sqrt(self._rates(roots))[None, :]
+
+    def _rates(self, roots: Array) -> Array:
+        """Cost of a unit row along each singular direction."""
+        return self.strength * self.relation.trace / roots
 
     def relation_of(self, factor: Array, relative_epsilon: float) -> Relation:
         return self.relation
@@ -338,8 +342,8 @@ class RidgedRelation(LearnedRelation):
     def gradient(self, factor: Array) -> Array:
         return super().gradient(factor) + 2.0 * self.ridge * factor
 
-    def whitener(self, factor: Array) -> Array | None:
-        return None
+    def _rates(self, roots: Array) -> Array:
+        return super()._rates(roots) + self.ridge
 
 
 def spectral(penalties: Iterable[Penalty]) -> bool:

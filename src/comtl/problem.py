@@ -53,10 +53,11 @@ class Units:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows with a loss, and the units they are in."""
+    """Rows with a loss, the units they are in, and beyond two classes that of each column."""
 
     datafit: Datafit
     units: Units
+    labels: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)

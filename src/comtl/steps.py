@@ -252,6 +252,16 @@ def intercept_step(slopes: Array, curvatures: Array, state: State) -> Factors:
     return point.with_(offset=point.offset + move, deviations=deviations)
 
 
+def deviation_step(slopes: Array, curvatures: Array, state: State) -> Factors:
+    """Minimise over the deviations alone, the offset held."""
+    point = state.factors
+    if not state.pooled:
+        return point
+    double = 2.0 * state.pooling
+    pull = (slopes + double * point.deviations) / (curvatures + double)
+    return point.with_(deviations=point.deviations - pull)
+
+
 def intercept_pooling(quadratic: TaskQuadratic, datafit: Datafit, state: State) -> float:
     """Estimate the penalty of the deviations, noise over variance, from the residuals at hand.
 

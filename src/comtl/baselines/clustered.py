@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..alternation import Recipe
+from ..alternation import Recipe, Schedule
 from ..base import LEAST, FactorModel
 from ..docstrings import documented
 from ..outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_integer, require_number
 from ..penalties import Ridge, Simplex
+from .whole import CLOSE
 
 
 class Pool(FactorModel):
@@ -59,6 +61,9 @@ class Pool(FactorModel):
             self._ranks(n_features, n_columns),
             intercept=self.fit_intercept,
         )
+
+    def _schedule(self) -> Schedule:
+        return replace(super()._schedule(), inner=CLOSE)
 
     def _place(self) -> tuple[tuple[Any, ...], float]:
         return (), float(self.alpha)

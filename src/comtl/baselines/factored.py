@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from ..alternation import Schedule
 from ..coclustering import BiFactor
 from ..docstrings import documented
 from ..outputs import ClassifierOutputs, RegressorOutputs
+from .whole import CLOSE
 
 
 class PlainFactors(BiFactor):
@@ -61,6 +64,9 @@ class GroupOverlap(PlainFactors):
     """Abstract model with sparse rows of the task factor."""
 
     task_penalty = "l1"
+
+    def _schedule(self) -> Schedule:
+        return replace(super()._schedule(), inner=CLOSE)
 
 
 @documented

@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..alternation import Recipe
+from ..alternation import Recipe, Schedule, Step, alternate, start_state
+from ..base import LEAST
 from ..docstrings import documented
+from ..factors import Factors
 from ..outputs import ClassifierOutputs, RegressorOutputs
-from ..penalties import Free
-from .whole import WholeModel
+from ..penalties import Free, Ridge
+from ..problem import Problem
+from ..threads import single_blas
+from .whole import WholeModel, whole_recipe
 
 
 class Common(WholeModel):
-    """Abstract model whose slopes are the same for every task."""
+    """Abstract model whose slopes are the same for every task; beyond two classes, for each."""
 
     _pooling: float | None
+
+    def _steps(
+        self,
+        problem: Problem,
+        schedule: Schedule,
+        seed: int,
+        factors: Factors | None = None,
+        *,
+        anneal: bool = False,
+    ) -> Iterator[Step]:
+        if problem.labels is None:
+            yield from super()._steps(problem, schedule, seed, factors, anneal=anneal)
+        else:
+            with single_blas():
+                yield from self._by_class(problem, problem.labels, schedule)
+
+    @abstractmethod
+    def _by_class(self, problem: Problem, labels: np.ndarray, schedule: Schedule) -> Iterator[Step]:
+        """Yield the fit of several classes, of which each column of the problem has one."""
 
     def _recipe(self, n_features: int, n_columns: int) -> Recipe:
         nothing = {"F": np.zeros((n_features, 1)), "G": np.zeros((n_columns, 1))}
         return Recipe(
-            {"F": Free(), "G": Free()},
+            {"F": Ridge(1.0), "G": Ridge(1.0)},
             (1, 1),
             held=nothing,
             shared=self._strength(),
@@ -35,11 +61,36 @@ class Pooled(Common):
 
     _pooling = float("inf")
 
+    def _by_class(self, problem: Problem, labels: np.ndarray, schedule: Schedule) -> Iterator[Step]:
+        # The columns of a class are one, with an intercept of its own.
+        kinds, own = np.unique(labels, return_inverse=True)
+        merged = problem.datafit.merged(own, len(kinds))
+        parts = {"intercept": self.fit_intercept, "pooling": LEAST}
+        size = merged.n_features, merged.n_tasks
+        recipe = whole_recipe(size, Ridge(self._strength()), **parts)
+        start = start_state(merged, recipe, schedule, like=problem.units.shift)
+        for step in alternate(merged, start, schedule):
+            point = step.state.factors
+            spread = point.with_(G=point.G[own], deviations=point.deviations[own])
+            yield replace(step, state=step.state.at(spread))
+
 
 class RandomIntercept(Common):
     """Abstract model with common slopes and partially pooled intercepts."""
 
     _pooling: Any = None
+
+    def _by_class(self, problem: Problem, labels: np.ndarray, schedule: Schedule) -> Iterator[Step]:
+        kinds, own = np.unique(labels, return_inverse=True)
+        member = np.eye(len(kinds))[own]
+        recipe = Recipe(
+            {"F": Ridge(self._strength()), "G": Free()},
+            (member.shape[1], member.shape[1]),
+            held={"G": member},
+            intercept=self.fit_intercept,
+        )
+        start = start_state(problem.datafit, recipe, schedule, like=problem.units.shift)
+        yield from alternate(problem.datafit, start, schedule)
 
 
 @documented

@@ -16,7 +16,7 @@ from .whole import WholeModel, whole_recipe
 class FeatureLearning(WholeModel):
     """Abstract model with a squared trace norm on the weights."""
 
-    smoothing = 1e-6
+    smoothing = 1e-7
     _exact = False
 
     def _recipe(self, n_features: int, n_columns: int) -> Recipe:
@@ -27,7 +27,7 @@ class FeatureLearning(WholeModel):
 class RelationLearning(WholeModel):
     """Abstract model with a learned task relation and a ridge on the weights."""
 
-    smoothing = 1e-6
+    smoothing = 1e-7
     _exact = False
 
     def __init__(
@@ -79,7 +79,7 @@ class FeatureLearningRegressor(RegressorOutputs, FeatureLearning):
         + α\,\mathrm{tr}(W^\top Σ^{-1} W), \quad \mathrm{tr}\,Σ = 1
 
     over ``W`` and Σ, which comes to :math:`α \|W\|_*^2`. The problem is convex; Σ is smoothed by
-    1e-6 of the largest singular value squared.
+    1e-7 of the largest singular value squared (see benchmarks/bench_trace_norm.md).
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ from ..alternation import Schedule, Step, alternate, start_state
 from ..base import LEAST
 from ..clusters import cluster_rows
 from ..datafits.base import Datafit
+from ..datafits.rows import RowsDatafit
 from ..docstrings import documented
 from ..factors import Factors
 from ..outputs import ClassifierOutputs, RegressorOutputs
@@ -21,7 +22,7 @@ from ..problem import Problem
 from ..state import State
 from ..threads import single_blas
 from .clustered import Pool
-from .whole import EXACT, whole_recipe
+from .whole import exact, whole_recipe
 
 
 class SharedPool(Pool):
@@ -74,10 +75,20 @@ class SharedPool(Pool):
         """Yield the best of several runs, round by round; earlier factors have no part in it."""
         datafit, rng = problem.datafit, np.random.default_rng(seed)
         count = self._ranks(datafit.n_features, datafit.n_tasks)[0]
-        fit = Rounds(datafit, count, max(float(self.alpha), LEAST), self.fit_intercept, problem)
+        alpha = max(float(self.alpha), LEAST)
+        fit = Rounds(problem, count, alpha, self.fit_intercept, self.tol)
         with single_blas():
             runs = [list(fit.run(labels, schedule)) for labels in fit.starts(int(self.n_init), rng)]
             yield from min(runs, key=lambda run: run[-1].objective)
+
+    def _within(
+        self, fit: RowsDatafit, state: State, whitener: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Give each new task the model of the pool that fits it best, intercept and all."""
+        point = state.factors
+        intercepts = point.intercepts[point.G.argmax(axis=0)]
+        best = np.asarray(fit.losses(point.F.T, intercepts)).argmin(axis=1)
+        return np.eye(point.G.shape[1], dtype=point.G.dtype)[best], intercepts[best]
 
 
 class Rounds:
@@ -85,7 +96,7 @@ class Rounds:
 
     Parameters
     ----------
-    datafit : Datafit
+    problem : Problem
         Rows of the tasks.
     count : int
         Models in the pool.
@@ -93,63 +104,76 @@ class Rounds:
         Ridge penalty of a model.
     intercept : bool
         Whether models have intercepts.
-    problem : Problem
-        Gives the kind of numbers.
+    tol : float
+        Tolerance of a model's fit.
     """
 
     def __init__(
-        self, datafit: Datafit, count: int, alpha: float, intercept: bool, problem: Problem
+        self, problem: Problem, count: int, alpha: float, intercept: bool, tol: float
     ) -> None:
-        self.datafit, self.count, self.alpha = datafit, count, alpha
-        self.intercept, self.like = intercept, problem.units.shift
+        self.datafit, self.like = problem.datafit, problem.units.shift
+        self.count, self.alpha, self.intercept, self.tol = count, alpha, intercept, tol
 
     def models(self, datafit: Datafit) -> Factors:
         """One ridge model for each task of a datafit."""
         parts = {"intercept": self.intercept, "pooling": LEAST}
         size = datafit.n_features, datafit.n_tasks
         recipe = whole_recipe(size, Ridge(self.alpha), **parts)
-        schedule = Schedule(max_iter=50, tol=1e-9, inner=EXACT)
+        schedule = Schedule(max_iter=50, tol=self.tol, inner=exact(self.tol))
         start = start_state(datafit, recipe, schedule, like=self.like)
         *_, step = alternate(datafit, start, schedule)
         return step.state.factors
 
     def starts(self, number: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-        """Yield labels to start from: clusters of the tasks' own models, then chance."""
-        own = np.asarray(self.models(self.datafit).coef.T)
-        yield cluster_rows(own, self.count, int(rng.integers(2**31 - 1)))
+        """Yield labels to start from: clusters of the tasks' own models, then some of these."""
+        own = self.models(self.datafit)
+        weights, intercepts = np.asarray(own.coef.T), np.asarray(own.intercepts)
+        yield cluster_rows(weights, self.count, int(rng.integers(2**31 - 1)))
         for _ in range(number - 1):
-            yield rng.permutation(np.arange(self.datafit.n_tasks) % self.count)
+            seeds = rng.choice(len(weights), self.count, replace=False)
+            losses = self.datafit.losses(weights[seeds], intercepts[seeds])
+            yield np.asarray(losses).argmin(axis=1)
 
     def run(self, labels: np.ndarray, schedule: Schedule) -> Iterator[Step]:
         """Yield round after round until no task moves."""
-        for sweep in range(schedule.max_iter + 1):
-            pool = self.models(self.datafit.merged(labels, self.count))
-            weights, intercepts = pool.coef.T, pool.intercepts
-            losses = np.asarray(self.datafit.losses(weights, intercepts))
-            better = self._without_gaps(losses.argmin(axis=1), labels, losses)
-            state = self._state(weights, intercepts, labels)
-            value = self.datafit.expand(state.factors).value + state.regularizer
-            done = np.array_equal(better, labels)
-            yield Step(sweep, value, state, {"pool": "assignment"}, done)
-            if done:
+        step, losses = self._round(0, labels)
+        yield step
+        for sweep in range(1, schedule.max_iter + 1):
+            better = losses.argmin(axis=1)
+            if np.array_equal(better, labels):
+                yield replace(step, sweep=sweep, converged=True)
                 return
-            labels = better
+            before, labels = step.objective, self._without_gaps(better, losses)
+            step, losses = self._round(sweep, labels)
+            if step.objective > before:  # A model for one task alone may cost more than it gains.
+                labels = better
+                step, losses = self._round(sweep, labels)
+            yield step
 
-    def _without_gaps(
-        self, better: np.ndarray, labels: np.ndarray, losses: np.ndarray
-    ) -> np.ndarray:
-        """Give a model that no task wants to the task that gains most by one of its own."""
-        lost = losses[np.arange(len(labels)), better]
-        order = iter(np.argsort(-lost, kind="stable"))
-        sizes = np.bincount(better, minlength=self.count)
+    def _round(self, sweep: int, labels: np.ndarray) -> tuple[Step, np.ndarray]:
+        """Best models of an assignment, and the loss of each task under each of them."""
+        used, own = np.unique(labels, return_inverse=True)
+        pool = self.models(self.datafit.merged(own, len(used)))
+        # A model without tasks has no rows to learn from: it is zero.
+        weights = np.zeros((self.count, self.datafit.n_features), dtype=self.like.dtype)
+        intercepts = np.zeros(self.count, dtype=self.like.dtype)
+        weights[used], intercepts[used] = pool.coef.T, pool.intercepts
+        state = self._state(weights, intercepts, labels)
+        value = self.datafit.expand(state.factors).value + state.regularizer
+        losses = np.asarray(self.datafit.losses(weights, intercepts))
+        return Step(sweep, value, state, {"pool": "assignment"}), losses
+
+    def _without_gaps(self, better: np.ndarray, losses: np.ndarray) -> np.ndarray:
+        """Give the models that no task wants to tasks with much loss and company."""
+        filled, sizes = better.copy(), np.bincount(better, minlength=self.count)
+        order = iter(np.argsort(-losses.min(axis=1), kind="stable"))
         for gap in np.flatnonzero(sizes == 0):
             for task in order:
-                if sizes[better[task]] > 1:
-                    sizes[better[task]] -= 1
-                    better = better.copy()
-                    better[task] = gap
+                if sizes[filled[task]] > 1:
+                    sizes[filled[task]] -= 1
+                    filled[task] = gap
                     break
-        return better
+        return filled
 
     def _state(self, weights: Any, intercepts: Any, labels: np.ndarray) -> State:
         dtype = self.like.dtype
@@ -165,7 +189,7 @@ class Rounds:
         )
         penalties = {"F": Ridge(self.alpha), "G": Simplex()}
         state = State(factors, penalties, frozenset({"G"}), None, self.intercept)
-        return replace(state, pooling=0.0, pools=False)
+        return replace(state, pooling=LEAST, pools=False)
 
 
 @documented

@@ -13,17 +13,31 @@ from typing import Any
 
 import numpy as np
 
-from ..alternation import Recipe, Schedule
+from ..alternation import Recipe, Schedule, Step
 from ..arrays import DENSE_BYTES
 from ..base import LEAST, FactorModel
+from ..factors import thin_svd
 from ..parameters import require_number
 from ..penalties import Free, LearnedRelation, Penalty
 from ..relations import AnyRelation
 from ..state import State
 from ..steps import Inner
 
-EXACT = Inner(1e-11, 1000)
-"""Inner solves of models whose every step is the whole fit."""
+
+def exact(tol: float) -> Inner:
+    """Inner solves of models whose every step is the whole fit.
+
+    Examples
+    --------
+    >>> from comtl.baselines.whole import exact
+    >>> exact(1e-6)
+    Inner(tol=1e-10, max_iter=2000)
+    """
+    return Inner(1e-4 * tol, 2000)
+
+
+CLOSE = Inner(1e-4, 500)
+"""Inner solves of models with proximal steps: after loose ones the sweeps creep."""
 
 
 def whole_recipe(size: tuple[int, int], penalty: Penalty, **parts: Any) -> Recipe:
@@ -47,8 +61,24 @@ def whole_recipe(size: tuple[int, int], penalty: Penalty, **parts: Any) -> Recip
     return Recipe(penalties, (width, width), held={held: np.eye(width)}, **parts)
 
 
+def in_factors(state: State, smoothing: float) -> State:
+    """Return the state with the same weights as ``U (Vσ)ᵀ``, whichever side was held.
+
+    New tasks then build on the span of the old ones, at the price the penalty sets on a row.
+    """
+    point = state.factors
+    learned = sorted(state.penalties.keys() - state.fixed)
+    if not learned:
+        return state
+    U, sigma, V = thin_svd(point.F, point.G)
+    G = V * sigma[None, :]
+    priced = state.penalties[learned[0]].started(G, smoothing)
+    told = state.at(point.with_(F=U, G=G)).penalized(F=Free(), G=priced)
+    return told.with_(fixed=frozenset({"F"}))
+
+
 class WholeModel(FactorModel):
-    """Abstract model without factors to report."""
+    """Abstract model whose weights are learned as such, and told apart into factors at the end."""
 
     alpha: float
 
@@ -93,10 +123,14 @@ class WholeModel(FactorModel):
 
     def _schedule(self) -> Schedule:
         schedule = super()._schedule()
-        return replace(schedule, inner=EXACT) if self._exact else schedule
+        return replace(schedule, inner=exact(self.tol)) if self._exact else schedule
 
     def _ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
-        return self._recipe(n_features, n_columns).ranks
+        rank = min(n_features, n_columns)
+        return rank, rank
+
+    def _keep(self, step: Step, *rest: Any) -> None:
+        super()._keep(replace(step, state=in_factors(step.state, self.smoothing)), *rest)
 
     def _place(self) -> tuple[tuple[Any, ...], float]:
         return (), float(self.alpha)
@@ -106,8 +140,7 @@ class WholeModel(FactorModel):
 
     def _relations(self, state: State) -> tuple[AnyRelation, AnyRelation]:
         """Relations that the weights imply."""
-        weights = state.factors.F @ state.factors.G.T
-        one, other = (
-            LearnedRelation.start(1.0, side, self.smoothing) for side in (weights, weights.T)
-        )
+        F, G = state.factors.F, state.factors.G
+        sides = F * np.linalg.norm(G, axis=0), G
+        one, other = (LearnedRelation.start(1.0, side, self.smoothing) for side in sides)
         return one.relation, other.relation

@@ -93,11 +93,14 @@ class Datafit(ABC):
 
     @abstractmethod
     def merged(self, labels: np.ndarray, count: int) -> Datafit:
-        """Return the same cells with the tasks of a label taken as one, ``count`` in all."""
+        """Return the same cells with the tasks of a label taken as one.
+
+        There are ``count`` labels, and each has a task.
+        """
 
     @abstractmethod
     def losses(self, weights: Array, intercepts: Array) -> Array:
-        """Loss of each task under each of m models, ``(T, m)``, up to a constant of the task.
+        """Loss of each task under each of m models, ``(T, m)``.
 
         ``weights`` (m, P) and ``intercepts`` (m,) hold the models.
         """

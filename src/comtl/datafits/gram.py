@@ -32,19 +32,20 @@ class GramDatafit(Datafit):
         ``Σ ω x̃ x̃ᵀ`` with ``x̃ = (x, 1)``; a single one where all tasks share their rows.
     moment : array of shape (T, P + 1)
         ``Σ ω x̃ y``.
-    energy : float
-        ``Σ ω y²`` over all tasks.
+    energy : array of shape (T,)
+        ``Σ ω y²``.
     """
 
     name = "gram"
 
-    def __init__(self, gram: Array, moment: Array, energy: float) -> None:
+    def __init__(self, gram: Array, moment: Array, energy: Array) -> None:
         xp = namespace(gram)
         self.gram, self.moment, self.energy = gram, moment, energy
         self.loss = Squared()
         self.n_tasks, self.n_features = moment.shape[0], moment.shape[1] - 1
         self.same_design = gram.shape[0] == 1 and self.n_tasks > 1
         copies = self.n_tasks if gram.shape[0] == 1 else 1
+        self.total_energy = float(xp.sum(energy))
         self.n_weighted = copies * float(xp.sum(gram[:, -1, -1]))
 
     @classmethod
@@ -61,7 +62,7 @@ class GramDatafit(Datafit):
             gram[first:last, :, :] += segment_gram(block, share, local)
             weighted = block * (share * y[start:stop])[:, None]
             moment[first:last, :] += segment_sum(weighted, local)
-        return cls(gram, moment, float(xp.sum(weights * y**2)))
+        return cls(gram, moment, segment_sum(weights * y**2, offsets))
 
     @classmethod
     def of_table(cls, design: Design, Y: Array, weights: Array) -> GramDatafit:
@@ -75,7 +76,7 @@ class GramDatafit(Datafit):
             weighted = block * weights[start:stop, None]
             gram = gram + weighted.T @ block
             moment = moment + weighted.T @ Y[start:stop, :]
-        energy = float(xp.sum(weights[:, None] * Y**2))
+        energy = xp.sum(weights[:, None] * Y**2, axis=0)
         return cls(gram[None, :, :], moment.T, energy)
 
     @cached_property
@@ -103,13 +104,13 @@ class GramDatafit(Datafit):
         flat = xp.reshape(self.gram, (-1, size * size))
         shares = member if self.gram.shape[0] > 1 else xp.sum(member, axis=1)[:, None]
         gram = xp.reshape(shares @ flat, (count, size, size))
-        return GramDatafit(gram, member @ self.moment, self.energy)
+        return GramDatafit(gram, member @ self.moment, member @ self.energy)
 
     def losses(self, weights: Array, intercepts: Array) -> Array:
         xp = namespace(self.gram)
         models = xp.concat([weights, intercepts[:, None]], axis=1).T
         squares = xp.sum((self.gram @ models) * models, axis=1)
-        return squares - 2.0 * self.moment @ models
+        return self.energy[:, None] + squares - 2.0 * self.moment @ models
 
     def line(self, start: Factors, stop: Factors) -> Callable[[float], float]:
         return lambda share: self.expand(start.towards(stop, share)).value
@@ -122,7 +123,7 @@ class GramExpansion(Expansion):
         self.datafit = datafit
         push = datafit.product(weights)
         self.slope = 2.0 * (push - datafit.moment)
-        self._value = datafit.energy + dot(weights, push - 2.0 * datafit.moment)
+        self._value = datafit.total_energy + dot(weights, push - 2.0 * datafit.moment)
 
     @property
     def value(self) -> float:

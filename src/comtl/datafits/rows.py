@@ -193,7 +193,9 @@ class RowsDatafit(Datafit):
         own = labels[self._codes]
         order = np.argsort(own, kind="stable")
         offsets = np.searchsorted(own[order], np.arange(count + 1))
-        rows = order if self.rows is None else self.rows[order]
+        rows = self.rows
+        if not np.array_equal(labels, np.sort(labels)):  # Else nothing moves.
+            rows = order if rows is None else rows[order]
         cells = self.y[order], self.weights[order], offsets
         return RowsDatafit(self.design, *cells, self.loss, rows)
 
