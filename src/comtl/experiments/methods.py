@@ -186,7 +186,7 @@ METHODS = {
         Method(
             "TriFactor-free",
             "TriFactor",
-            PENALTY,
+            {"alpha_task": (1e-3, 1.0, 1e3)},
             TRI,
             {"core_penalty": None},
             SMOOTH,
@@ -238,10 +238,11 @@ def tune(method: Method, rows: Rows, *, text: bool = False, cv: Any = 3) -> Tune
             wanted = _wider(ranks, axes, best) if widening < WIDENINGS else []
             if not wanted:
                 break
-        models = [method.model(text=text, **each) for each in _between(axes, best)]
+        finer = _between(axes, best)
+        models = [method.model(text=text, **each) for each in finer]
         found = search(models[0], models, rows, cv=cv)
-        if found.mean.min() < loss:
-            loss, best = float(found.mean.min()), _between(axes, best)[found.best]
+        losses += zip(found.mean.tolist(), finer, strict=True)
+        loss, best = min(losses, key=lambda entry: entry[0])
         model = method.model(text=text, **best)
         model.fit(rows.X, rows.y, task=rows.task, sample_weight=rows.sample_weight)
     return Tuned(model, best, loss)
@@ -261,7 +262,7 @@ def _wider(
 
 
 def _between(axes: Mapping[str, Sequence[float]], best: dict[str, Any]) -> list[dict[str, Any]]:
-    """Settings half a step from the winner, one penalty at a time."""
+    """Settings half a step from one on the grid, one penalty at a time."""
     wanted = []
     for name, values in axes.items():
         for other in values:
