@@ -102,7 +102,7 @@ PENALTY = {"alpha_task": DECADES}
 BI, TRI = {"n_components": RANKS}, {"n_feature_clusters": RANKS, "n_task_clusters": RANKS}
 POOL = {"n_clusters": RANKS}
 
-SMOOTH = {"smoothing": 1.0}
+SMOOTH = {"smoothing": 10.0}
 """For text, where shrinking counts for more than choosing directions; measured in
 benchmarks/bench_text.md."""
 ROUGH = {"tol": 1e-4}
