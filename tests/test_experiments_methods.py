@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
+from comtl import TaskStratifiedKFold
 from comtl.datasets import make_syn4
 from comtl.experiments import methods
 from comtl.experiments.methods import METHODS, Method, tune
@@ -75,7 +76,7 @@ def test_a_winner_at_the_edge_widens_the_grid(data):
     near = Method("near", "Independent", {"alpha": (1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 1e2)})
     found = tune(far, rows_of(data))
     assert found.setting["alpha"] < 1e3
-    assert found.loss <= tune(near, rows_of(data)).loss * 1.02
+    assert found.loss <= tune(near, rows_of(data)).loss * 1.05
 
 
 def test_the_choice_is_that_of_the_search_on_training_rows_alone(data):
@@ -83,9 +84,16 @@ def test_the_choice_is_that_of_the_search_on_training_rows_alone(data):
     tuned = tune(method, rows_of(data))
     grid = [0.01, 0.1, 1.0, 10.0, 100.0]
     models = [method.model(text=False, alpha=alpha) for alpha in grid]
-    losses = search(models[0], models, rows_of(data), cv=3, warm=False).mean
-    assert tuned.setting["alpha"] == grid[int(losses.argmin())]
-    assert tuned.loss == pytest.approx(losses.min())
+    splits = [
+        list(TaskStratifiedKFold(3, random_state=number).split(data.X, None, data.task))
+        for number in (0, 1)
+    ]
+    losses = [search(models[0], models, rows_of(data), cv=cv, warm=False).mean for cv in splits]
+    mean = np.mean(losses, axis=0)
+    # Only settings that do well on the first partition meet on the second.
+    assert tuned.setting["alpha"] in [grid[place] for place in np.argsort(losses[0])[:3]]
+    assert tuned.loss == pytest.approx(mean[grid.index(tuned.setting["alpha"])])
+    assert tuned.loss == pytest.approx(min(mean[np.argsort(losses[0])[:3]]))
 
 
 def test_pairs_and_grids_for_text():

@@ -15,9 +15,9 @@ from .base import FactorModel
 from .data import TaskData
 from .problem import Columns, Problem
 
-CONFIRMED, ROUGH = 3, 30.0
-"""Best settings that must have a fit of their own, and how much rougher a screening fit may be;
-see benchmarks/bench_grid.md."""
+CONFIRMED, ROUGH, LOOSE = 3, 30.0, 0.01
+"""Best settings that must have a fit of their own, how much rougher a screening fit may be, and
+how loose its inner solves; see benchmarks/bench_grid.md."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,8 @@ class Fold:
             seed = int(check_random_state(model.random_state).randint(2**31 - 1))
             schedule = model._schedule()
             if screen:
-                schedule = replace(schedule, tol=ROUGH * schedule.tol)
+                inner = replace(schedule.inner, tol=max(schedule.inner.tol, LOOSE))
+                schedule = replace(schedule, tol=ROUGH * schedule.tol, inner=inner)
             *_, step = model._steps(self.problem, schedule, seed, earlier, anneal=True)
             if screen:
                 earlier = step.state.factors

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .. import baselines, estimators
 from ..base import FactorModel
+from ..folds import TaskStratifiedKFold
 from ..search import Rows, search
 
 DECADES = tuple(float(f"1e{power}") for power in range(-3, 4))
@@ -21,8 +22,9 @@ RANKS = (2, 3, 5, 7, 9, 10, 15)
 PAIRS = ((2, 2), (3, 3), (5, 5), (5, 10), (10, 5), (10, 10), (15, 7), (15, 15))
 """Eight of the 49 pairs (K1, K2), for text; see docs/reproduction.md for why these."""
 
-WIDENINGS = 4
-"""How often the grid of a penalty grows where the winner lies at its edge."""
+WIDENINGS, FINALISTS = 4, 3
+"""How often the grid of a penalty grows where the winner lies at its edge, and how many of the best
+settings meet on a second partition."""
 
 
 def half_decades(low: int, high: int) -> tuple[float, ...]:
@@ -60,7 +62,7 @@ class Method:
     text_grid : mapping
         Grids for text that replace the others, where a fit is slow there.
     paired : bool
-        Whether the eight pairs serve everywhere.
+        Whether every other of the eight pairs serves everywhere.
     """
 
     name: str
@@ -92,7 +94,8 @@ class Method:
     def rank_settings(self, *, text: bool) -> list[dict[str, int]]:
         """Choices of columns; for text eight pairs where there are two numbers."""
         if self.paired or (text and len(self.ranks) == 2):
-            return [dict(zip(self.ranks, pair, strict=True)) for pair in PAIRS]
+            pairs = PAIRS[::2] if self.paired else PAIRS
+            return [dict(zip(self.ranks, pair, strict=True)) for pair in pairs]
         given = self.text_grid if text else {}
         choices = product(*(given.get(name, values) for name, values in self.ranks.items()))
         return [dict(zip(self.ranks, choice, strict=True)) for choice in choices]
@@ -206,12 +209,14 @@ class Tuned:
     loss: float
 
 
-def tune(method: Method, rows: Rows, *, text: bool = False, cv: Any = 3) -> Tuned:
+def tune(method: Method, rows: Rows, *, text: bool = False, folds: int = 3) -> Tuned:
     """Choose a method's setting by cross-validation on the rows, and fit it to them.
 
     Where the winner has a penalty at the edge of its grid, the grid grows by a factor of ten on
-    that side and only the new settings are tried. Last, the winner's penalties are tried at half
-    a step to either side.
+    that side and only the new settings are tried. The winner's penalties are then tried at half a
+    step to either side. Last, the best of each choice of columns (without such a choice, the best
+    few) meet on a second partition into folds, and the mean of both decides: one partition of
+    tasks with few rows is decided by chance too often.
 
     Examples
     --------
@@ -223,29 +228,57 @@ def tune(method: Method, rows: Rows, *, text: bool = False, cv: Any = 3) -> Tune
     >>> sorted(tuned.setting)
     ['alpha']
     """
+    losses: list[Scored] = []
+
+    def score(settings: list[dict[str, Any]], partition: int = 0) -> list[float]:
+        models = [method.model(text=text, **each) for each in settings]
+        cuts = TaskStratifiedKFold(folds, random_state=partition)
+        splits = list(cuts.split(rows.X, rows.y if text else None, rows.task))
+        return search(models[0], models, rows, cv=splits, warm=not partition).mean.tolist()
+
     axes = method.axes(text=text)
     ranks = method.rank_settings(text=text)
-    losses: list[tuple[float, dict[str, Any]]] = []
     wanted = _settings(ranks, axes)
     with warnings.catch_warnings():
         # Many of the settings are far off and may well stop early.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for widening in range(WIDENINGS + 2):
-            models = [method.model(text=text, **each) for each in wanted]
-            found = search(models[0], models, rows, cv=cv)
-            losses += zip(found.mean.tolist(), wanted, strict=True)
-            loss, best = min(losses, key=lambda entry: entry[0])
+        for widening in range(WIDENINGS + 1):
+            losses += zip(score(wanted), wanted, strict=True)
+            best = min(losses, key=_loss)[1]
             wanted = _wider(ranks, axes, best) if widening < WIDENINGS else []
             if not wanted:
                 break
         finer = _between(axes, best)
-        models = [method.model(text=text, **each) for each in finer]
-        found = search(models[0], models, rows, cv=cv)
-        losses += zip(found.mean.tolist(), finer, strict=True)
-        loss, best = min(losses, key=lambda entry: entry[0])
+        losses += zip(score(finer), finer, strict=True)
+        final = _finalists(losses, ranks)
+        again = score([setting for _, setting in final], 1)
+        both = [
+            (0.5 * (one + other), setting)
+            for (one, setting), other in zip(final, again, strict=True)
+        ]
+        loss, best = min(both, key=_loss)
         model = method.model(text=text, **best)
         model.fit(rows.X, rows.y, task=rows.task, sample_weight=rows.sample_weight)
     return Tuned(model, best, loss)
+
+
+Scored = tuple[float, dict[str, Any]]
+"""A setting with its held-out loss."""
+
+
+def _loss(scored: Scored) -> float:
+    return scored[0]
+
+
+def _finalists(losses: Sequence[Scored], ranks: Sequence[dict[str, int]]) -> list[Scored]:
+    """The best few settings, and the best of each choice of columns."""
+    ordered = sorted(losses, key=_loss)
+    final = ordered[:FINALISTS]
+    for choice in ranks:
+        own = next(each for each in ordered if choice.items() <= each[1].items())
+        if own not in final:
+            final.append(own)
+    return final
 
 
 def _wider(

@@ -33,7 +33,7 @@ def held_out_scores(model: FactorModel, rows: Rows) -> np.ndarray:
 
 def fit_and_score(method: Method, rows: Rows, test: Rows) -> dict[str, Any]:
     """Tune a method and its cut on training rows, and measure it on others."""
-    tuned = tune(method, rows, text=True, cv=FOLDS)
+    tuned = tune(method, rows, text=True, folds=FOLDS)
     truth = np.asarray(rows.y) > 0
     reached, cuts = choose_cut(truth, held_out_scores(tuned.model, rows), np.asarray(rows.task))
     scores = tuned.model.decision_function(test.X, task=test.task)
