@@ -86,14 +86,12 @@ def test_the_choice_is_that_of_the_search_on_training_rows_alone(data):
     models = [method.model(text=False, alpha=alpha) for alpha in grid]
     splits = [
         list(TaskStratifiedKFold(3, random_state=number).split(data.X, None, data.task))
-        for number in (0, 1)
+        for number in range(3)
     ]
     losses = [search(models[0], models, rows_of(data), cv=cv, warm=False).mean for cv in splits]
     mean = np.mean(losses, axis=0)
-    # Only settings that do well on the first partition meet on the second.
-    assert tuned.setting["alpha"] in [grid[place] for place in np.argsort(losses[0])[:3]]
-    assert tuned.loss == pytest.approx(mean[grid.index(tuned.setting["alpha"])])
-    assert tuned.loss == pytest.approx(min(mean[np.argsort(losses[0])[:3]]))
+    assert tuned.setting["alpha"] == grid[int(mean.argmin())]  # there are fewer than finalists
+    assert tuned.loss == pytest.approx(mean.min())
 
 
 def test_pairs_and_grids_for_text():

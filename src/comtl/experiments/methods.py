@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import baselines, estimators
@@ -22,9 +23,9 @@ RANKS = (2, 3, 5, 7, 9, 10, 15)
 PAIRS = ((2, 2), (3, 3), (5, 5), (5, 10), (10, 5), (10, 10), (15, 7), (15, 15))
 """Eight of the 49 pairs (K1, K2), for text; see docs/reproduction.md for why these."""
 
-WIDENINGS, FINALISTS = 4, 3
-"""How often the grid of a penalty grows where the winner lies at its edge, and how many of the best
-settings meet on a second partition."""
+WIDENINGS, FINALISTS, PARTITIONS = 4, 8, 3
+"""How often the grid of a penalty grows where the winner lies at its edge, how many of the best
+settings meet on further partitions, and how many partitions there are."""
 
 
 def half_decades(low: int, high: int) -> tuple[float, ...]:
@@ -214,9 +215,8 @@ def tune(method: Method, rows: Rows, *, text: bool = False, folds: int = 3) -> T
 
     Where the winner has a penalty at the edge of its grid, the grid grows by a factor of ten on
     that side and only the new settings are tried. The winner's penalties are then tried at half a
-    step to either side. Last, the best of each choice of columns (without such a choice, the best
-    few) meet on a second partition into folds, and the mean of both decides: one partition of
-    tasks with few rows is decided by chance too often.
+    step to either side. Last, the best few meet on further partitions into folds, and the mean over
+    all decides: one partition of tasks with few rows is decided by chance too often.
 
     Examples
     --------
@@ -250,13 +250,12 @@ def tune(method: Method, rows: Rows, *, text: bool = False, folds: int = 3) -> T
                 break
         finer = _between(axes, best)
         losses += zip(score(finer), finer, strict=True)
-        final = _finalists(losses, ranks)
-        again = score([setting for _, setting in final], 1)
-        both = [
-            (0.5 * (one + other), setting)
-            for (one, setting), other in zip(final, again, strict=True)
-        ]
-        loss, best = min(both, key=_loss)
+        final = _finalists(losses)
+        settings = [setting for _, setting in final]
+        all_losses = [[one for one, _ in final]]
+        all_losses += [score(settings, partition) for partition in range(1, PARTITIONS)]
+        means = np.mean(all_losses, axis=0).tolist()
+        loss, best = min(zip(means, settings, strict=True), key=_loss)
         model = method.model(text=text, **best)
         model.fit(rows.X, rows.y, task=rows.task, sample_weight=rows.sample_weight)
     return Tuned(model, best, loss)
@@ -270,15 +269,10 @@ def _loss(scored: Scored) -> float:
     return scored[0]
 
 
-def _finalists(losses: Sequence[Scored], ranks: Sequence[dict[str, int]]) -> list[Scored]:
-    """The best few settings, and the best of each choice of columns."""
-    ordered = sorted(losses, key=_loss)
-    final = ordered[:FINALISTS]
-    for choice in ranks:
-        own = next(each for each in ordered if choice.items() <= each[1].items())
-        if own not in final:
-            final.append(own)
-    return final
+def _finalists(losses: Sequence[Scored]) -> list[Scored]:
+    """The best few settings. Those that come to one recipe have one loss; the first stands."""
+    distinct = {loss: (loss, setting) for loss, setting in reversed(losses)}
+    return sorted(distinct.values(), key=_loss)[:FINALISTS]
 
 
 def _wider(
