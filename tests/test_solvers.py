@@ -28,12 +28,12 @@ def random_covariance(rng, P, rank):
 # ---- the two-term Sylvester equation ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rank", [7, 4, 1])
+@pytest.mark.parametrize("P, rank", [(7, 7), (7, 4), (7, 1), (150, 20)])
 @pytest.mark.parametrize("width", [0, 1, 3])
 @pytest.mark.parametrize("singular", [False, True])
-def test_sylvester_solves_its_kronecker_system(rank, width, singular):
+def test_sylvester_solves_its_kronecker_system(P, rank, width, singular):
     rng = np.random.default_rng(rank + 10 * width)
-    P, K = 7, 3
+    K = 3
     covariance = random_covariance(rng, P, rank)
     small = random_definite(rng, K)
     if singular:
