@@ -6,10 +6,11 @@ from sklearn.metrics import f1_score
 
 from comtl import TaskStratifiedKFold
 from comtl.datasets import make_syn4
-from comtl.experiments import methods
-from comtl.experiments.methods import METHODS, Method, tune
+from comtl.experiments import methods, tuning
+from comtl.experiments.methods import METHODS, Method
 from comtl.experiments.metrics import choose_cut, macro_f, rmse
 from comtl.experiments.text import COLUMNS, fit_and_score, held_out_scores
+from comtl.experiments.tuning import tune
 from comtl.search import Rows, search
 
 
@@ -55,7 +56,7 @@ def test_the_cut_is_no_worse_than_zero_and_follows_tasks():
 
 
 def test_every_method_can_be_tuned(data, monkeypatch):
-    monkeypatch.setattr(methods, "WIDENINGS", 0)
+    monkeypatch.setattr(tuning, "WIDENINGS", 0)
     truth = rmse(data.y_test, 0.0 * data.y_test, data.task_test)["rmse"]
     for name, method in METHODS.items():
         small = Method(

@@ -18,10 +18,11 @@ from ..search import Rows
 from . import paper
 from .cells import Cell, Row
 from .experiment import Experiment, Options
-from .methods import METHODS, setting_text, tune
+from .methods import METHODS
 from .metrics import choose_cut
 from .tables import Table, tabulate
 from .text import FOLDS, held_out_scores, scored
+from .tuning import setting_text, tune
 
 NAMES = ("ridge", "GO-MTL", "FMTL", "BiFactor", "TriFactor")
 QUICK = ("ridge", "BiFactor")

@@ -10,9 +10,10 @@ from ..search import Rows
 from . import paper
 from .cells import Cell, Row
 from .experiment import Experiment, Options
-from .methods import METHODS, setting_text, tune
+from .methods import METHODS
 from .metrics import rmse
 from .tables import Table, tabulate
+from .tuning import setting_text, tune
 
 QUICK = ("STL", "ITL", "MTFL", "mean-regularised", "BiFactor")
 COLUMNS = ("rmse", "rmse_pooled", "cv_loss", "setting")

@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..base import FactorModel
 from ..search import Rows
-from .methods import Method, setting_text, tune
+from .methods import Method
 from .metrics import choose_cut, macro_f
+from .tuning import setting_text, tune
 
 FOLDS = 3
 COLUMNS = ("f", "f_pooled", "f_cut", "f_cut_pooled", "f_train", "cv_loss", "setting")
