@@ -9,6 +9,7 @@ import os
 import platform
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pandas as pd
 import scipy
 from threadpoolctl import threadpool_limits
 
-from comtl import TaskStratifiedKFold, alternation
+from comtl import TaskStratifiedKFold
 from comtl.baselines import FeatureLearningRegressor
 from comtl.datasets import SYNTHETIC
 
@@ -74,14 +75,13 @@ def optimum(alpha, X, y, codes, steps=1_500):
 
 
 def fitted(alpha, smoothing, reach, X, y, task):
-    allowed = alternation.can_reach
-    alternation.can_reach = allowed if reach else lambda state: False
     params = {"fit_intercept": False, "max_iter": 2_000, "random_state": 0}
     model = FeatureLearningRegressor(alpha, **params)
     model.smoothing = smoothing
+    schedule = replace(model._schedule(), lengthen=reach)
+    model._schedule = lambda: schedule
     began = time.process_time()
     model.fit(X, y, task=task)
-    alternation.can_reach = allowed
     return model, time.process_time() - began
 
 

@@ -51,6 +51,8 @@ class Schedule:
         Where ε starts and what each sweep multiplies it by.
     inner
         Tolerance and iterations of the iterative solvers within a step.
+    lengthen
+        Whether to try a step beyond each sweep.
     """
 
     max_iter: int = 100
@@ -59,6 +61,7 @@ class Schedule:
     start_smoothing: float = 1.0
     shrink: float = 0.3
     inner: Inner = field(default_factory=Inner)
+    lengthen: bool = True
 
 
 @dataclass(frozen=True)
@@ -203,7 +206,8 @@ def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[St
         if done:
             return
         here = state.factors
-        state, expansion, reach = _lengthened(datafit, last, state, objective, reach)
+        start = last if schedule.lengthen else None
+        state, expansion, reach = _lengthened(datafit, start, state, objective, reach)
         last = here
 
 
