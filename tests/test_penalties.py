@@ -193,3 +193,13 @@ def test_prox_of_smooth_penalties_moves_nothing():
     for penalty in smooth_penalties((3, 2)):
         assert penalty.smooth
         assert penalty.prox(factor, 1.0) is factor
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-170, 1e-100])
+def test_a_factor_shrunk_to_nothing_keeps_its_smoothing(size):
+    factor = size * np.ones((4, 2))
+    penalty = LearnedRelation.start(1.0, factor, 10.0)
+    for _ in range(50):
+        penalty = penalty.annealed(factor, 0.3, 1e-8)
+    assert penalty.epsilon > 0.0
+    assert np.isfinite(penalty.value(factor)) and np.isfinite(penalty.curvature(factor)[0])

@@ -201,7 +201,9 @@ def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[St
     for sweep in range(1, schedule.max_iter + 1):
         state, loss, solvers = _sweep(datafit, expansion, state, schedule)
         before, objective = objective, loss + state.regularizer
-        done = state.settled and before - objective <= schedule.tol * abs(objective)
+        # With many features the smoothing's constant would dwarf all that is left to gain.
+        scale = abs(objective - state.least)
+        done = state.settled and before - objective <= schedule.tol * scale
         yield Step(sweep, objective, state, solvers, done)
         if done:
             return

@@ -73,6 +73,11 @@ class Penalty(ABC):
         """Whether annealing is over."""
         return True
 
+    @property
+    def least(self) -> float:
+        """Value of the best factor by itself, zero: a constant of the objective at rest."""
+        return 0.0
+
     def whitener(self, factor: Array) -> Array | None:
         """``L`` such that a new row ``L h`` of the factor costs ``|h|²``; None where none does."""
         return None
@@ -255,7 +260,9 @@ class LearnedRelation(Penalty):
         xp = namespace(factor)
         tall = factor.shape[0] >= factor.shape[1]
         gram = factor.T @ factor if tall else factor @ factor.T
-        scale = float(xp.linalg.eigvalsh(gram)[-1]) or 1.0
+        # A factor that an earlier fit has shrunk to nothing would leave no smoothing at all.
+        least = float(xp.finfo(factor.dtype).smallest_normal) ** 0.5
+        scale = max(float(xp.linalg.eigvalsh(gram)[-1]), least)
         epsilon = relative_epsilon * scale
         relation = Relation.of_factor(factor, epsilon)
         return replace(
@@ -299,6 +306,10 @@ class LearnedRelation(Penalty):
     @property
     def settled(self) -> bool:
         return self.at_rest
+
+    @property
+    def least(self) -> float:
+        return self.strength * self.epsilon * self.relation.shape[0] ** 2
 
     def whitener(self, factor: Array) -> Array | None:
         # A row g raises the value by strength·trace·g (FᵀF + εI)^(-1/2) gᵀ, to first order.

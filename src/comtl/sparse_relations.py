@@ -159,6 +159,10 @@ class SparseLearnedRelation(Penalty):
     def settled(self) -> bool:
         return self.at_rest
 
+    @property
+    def least(self) -> float:
+        return self.strength * self.epsilon * self.relation.shape[0] ** 2
+
     def whitener(self, factor: Array) -> Array | None:
         # A new row has no links yet: it costs what it does in the relation without ρ.
         plain = LearnedRelation(self.strength, epsilon=self.epsilon).refreshed(factor)

@@ -56,6 +56,11 @@ class State:
         return total
 
     @property
+    def least(self) -> float:
+        """What the smoothing adds to the objective whatever the factors."""
+        return sum(p.least for name, p in self.penalties.items() if name not in self.fixed)
+
+    @property
     def pooled(self) -> bool:
         """Whether tasks have intercepts of their own."""
         return self.intercept and self.pooling < float("inf")
