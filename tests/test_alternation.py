@@ -186,13 +186,12 @@ def test_the_spectral_start_points_along_the_truth():
 def test_the_constant_of_the_smoothing_does_not_stop_a_fit_early():
     data = problem(0, 300, 20, 12, rank=2)
     recipe = Recipe({"F": 0.1, "G": 0.1}, (2, 2))
-    histories = []
-    for tol in (1e-4, 1e-9):
+    left = []
+    for tol in (1e-4, 1e-7):
         schedule = Schedule(tol=tol, max_iter=500, smoothing=10.0, start_smoothing=10.0)
         start = start_state(data.rows(), recipe, schedule, like=data.y)
-        histories.append([step.objective for step in alternate(data.rows(), start, schedule)])
-        # All but a thousandth of the objective is what the smoothing adds.
-        assert start.least > 0.9 * histories[-1][-1]
-    rough, close = histories
-    gain = rough[0] - close[-1]
-    assert rough[-1] - close[-1] < 0.02 * gain
+        *_, last = alternate(data.rows(), start, schedule)
+        # All but a hundredth of the objective is what the smoothing adds.
+        assert start.least > 0.99 * last.objective
+        left.append(last.objective - start.least)
+    assert left[0] < 1.15 * left[1]

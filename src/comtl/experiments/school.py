@@ -10,19 +10,19 @@ from . import paper
 from .cells import Cell, Row
 from .experiment import Experiment, Options
 from .methods import METHODS
-from .synthetic import COLUMNS, QUICK, fit_and_score
+from .synthetic import COLUMNS, fit_and_score, table_cells
 from .tables import Table, tabulate
 
 SHARES = {"20%": 0.2, "30%": 0.3, "40%": 0.4}
 
 
-def work(share: str, method: str, seed: int) -> dict[str, Any]:
+def work(name: str, method: str, seed: int) -> dict[str, Any]:
     """Figures of one cell."""
-    return fit_and_score(load_school(train_share=SHARES[share], random_state=seed), method)
+    return fit_and_score(load_school(train_share=SHARES[name], random_state=seed), method)
 
 
 def cells(options: Options) -> list[Cell]:
-    """Cells of the table; a quick run has five methods, 20 % and one repeat.
+    """Cells of the table; a quick run has 20 % only.
 
     Examples
     --------
@@ -31,17 +31,7 @@ def cells(options: Options) -> list[Cell]:
     >>> len(cells(Options(repeats=5, methods=("ITL",))))
     15
     """
-    return [
-        Cell(
-            {"data": share, "method": method, "repeat": seed},
-            work,
-            {"share": share, "method": method, "seed": seed},
-        )
-        for method in (QUICK if options.quick else METHODS)
-        if options.wants(method)
-        for share in (("20%",) if options.quick else SHARES)
-        for seed in range(1 if options.quick else options.repeats)
-    ]
+    return table_cells(work, ("20%",) if options.quick else tuple(SHARES), options)
 
 
 def summary(rows: Sequence[Row]) -> list[Table]:

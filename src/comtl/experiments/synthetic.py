@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..datasets import SYNTHETIC as MAKERS
@@ -39,15 +39,17 @@ def work(name: str, method: str, seed: int) -> dict[str, Any]:
     return fit_and_score(MAKERS[name](random_state=seed), method)
 
 
-def cells(options: Options) -> list[Cell]:
-    """Cells of the table; a quick run has five methods and one repeat.
+def table_cells(
+    work: Callable[..., dict[str, Any]], names: Sequence[str], options: Options
+) -> list[Cell]:
+    """Cells of a table of regressions; a quick run has five methods and one repeat.
 
     Examples
     --------
     >>> from comtl.experiments.experiment import Options
-    >>> from comtl.experiments.synthetic import cells
-    >>> len(cells(Options(repeats=5, methods=("ITL",))))
-    25
+    >>> from comtl.experiments.synthetic import table_cells
+    >>> len(table_cells(dict, ("a", "b"), Options(repeats=3, methods=("ITL",))))
+    6
     """
     return [
         Cell(
@@ -57,9 +59,22 @@ def cells(options: Options) -> list[Cell]:
         )
         for method in (QUICK if options.quick else METHODS)
         if options.wants(method)
-        for name in paper.SYNTHETIC_COLUMNS
+        for name in names
         for seed in range(1 if options.quick else options.repeats)
     ]
+
+
+def cells(options: Options) -> list[Cell]:
+    """Cells of the table.
+
+    Examples
+    --------
+    >>> from comtl.experiments.experiment import Options
+    >>> from comtl.experiments.synthetic import cells
+    >>> len(cells(Options(repeats=5, methods=("ITL",))))
+    25
+    """
+    return table_cells(work, paper.SYNTHETIC_COLUMNS, options)
 
 
 def summary(rows: Sequence[Row]) -> list[Table]:
