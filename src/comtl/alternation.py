@@ -128,12 +128,17 @@ def start_state(
     point = factors
     if point is None:
         point = empty_factors(datafit, *recipe.ranks, "S" in recipe.penalties, like)
-    pools = recipe.pooling is None
-    level = float("inf") if recipe.pooling is None else recipe.pooling
-    parts = (recipe.shared, recipe.intercept, level, pools)
-    bare = State(point, penalties, frozenset(penalties), *parts)
+    bare = State(
+        point,
+        penalties,
+        frozenset(penalties),
+        recipe.shared,
+        recipe.intercept,
+        float("inf") if recipe.pooling is None else recipe.pooling,
+        recipe.pooling is None,
+    )
     bare = _pooled_parts(datafit, bare) if factors is None else _reused(datafit, bare)
-    point, pooling = bare.factors, bare.pooling
+    point = bare.factors
     if factors is None and held.keys() < penalties.keys():
         expansion = datafit.expand(point)
         rng = np.random.default_rng(seed)
@@ -142,8 +147,7 @@ def start_state(
 
     def state_at(point: Factors, smoothing: float) -> State:
         started = {k: p.started(getattr(point, k), smoothing) for k, p in penalties.items()}
-        fixed = frozenset(held)
-        return State(point, started, fixed, recipe.shared, recipe.intercept, pooling, pools)
+        return bare.with_(factors=point, penalties=started, fixed=frozenset(held))
 
     # Balanced at little smoothing first, so that ε is set from scales that will last.
     return state_at(gauge_step(state_at(point, 1e-6)).factors, start)

@@ -222,6 +222,24 @@ class Simplex(Penalty):
         return xp.clip(factor - level, min=0.0)
 
 
+def leading_square(factor: Array) -> float:
+    """Largest singular value squared, from which smoothing takes its scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.penalties import leading_square
+    >>> leading_square(np.array([[3.0, 4.0]]))
+    25.0
+    """
+    xp = namespace(factor)
+    tall = factor.shape[0] >= factor.shape[1]
+    gram = factor.T @ factor if tall else factor @ factor.T
+    # A factor that an earlier fit has shrunk to nothing would leave no smoothing at all.
+    least = float(xp.finfo(factor.dtype).smallest_normal) ** 0.5
+    return max(float(xp.linalg.eigvalsh(gram)[-1]), least)
+
+
 _NOT_LEARNED = Relation(np.zeros((0, 0)), np.zeros(0), 1.0)
 
 
@@ -257,12 +275,7 @@ class LearnedRelation(Penalty):
         return cls(strength).started(factor, relative_epsilon)
 
     def started(self, factor: Array, relative_epsilon: float) -> LearnedRelation:
-        xp = namespace(factor)
-        tall = factor.shape[0] >= factor.shape[1]
-        gram = factor.T @ factor if tall else factor @ factor.T
-        # A factor that an earlier fit has shrunk to nothing would leave no smoothing at all.
-        least = float(xp.finfo(factor.dtype).smallest_normal) ** 0.5
-        scale = max(float(xp.linalg.eigvalsh(gram)[-1]), least)
+        scale = leading_square(factor)
         epsilon = relative_epsilon * scale
         relation = Relation.of_factor(factor, epsilon)
         return replace(

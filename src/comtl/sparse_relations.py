@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from .arrays import DENSE_SIDE, Array, dot, namespace
-from .penalties import LearnedRelation, Penalty
+from .penalties import LearnedRelation, Penalty, leading_square
 from .relations import SparseRelation
 from .solvers.sparse_precision import links, sparse_precision
 
@@ -86,7 +86,7 @@ class SparseLearnedRelation(Penalty):
 
     def started(self, factor: Array, relative_epsilon: float) -> SparseLearnedRelation:
         xp = namespace(factor)
-        scale = float(xp.linalg.eigvalsh(factor.T @ factor)[-1]) or 1.0
+        scale = leading_square(factor)
         epsilon = relative_epsilon * scale
         # Without links the best precision is known: it is definite, and the first guess.
         roots = xp.sqrt(xp.sum(factor**2, axis=1) + epsilon)
@@ -145,8 +145,7 @@ class SparseLearnedRelation(Penalty):
     def annealed(self, factor: Array, shrink: float, floor: float) -> SparseLearnedRelation:
         if self.at_rest:
             return self
-        largest = float(namespace(factor).linalg.eigvalsh(factor.T @ factor)[-1])
-        target = max(floor * largest, self.lowest)
+        target = max(floor * leading_square(factor), self.lowest)
         epsilon = min(self.epsilon, max(shrink * self.epsilon, target))
         # A factor that vanishes must not drag ρ along for ever.
         level = max(self._rho_of(factor), self.sparsity * self.lowest)

@@ -244,7 +244,7 @@ def intercept_step(slopes: Array, curvatures: Array, state: State) -> Factors:
         move = float(xp.sum(slopes)) / total if total > 0.0 else 0.0
         return point.with_(offset=point.offset - move)
     double = 2.0 * state.pooling
-    pull = (slopes + double * point.deviations) / (curvatures + double)
+    pull = _pull(slopes, curvatures, state)
     share = double / (curvatures + double)
     stiffness = float(xp.sum(curvatures * share))
     move = -float(xp.sum(slopes - curvatures * pull)) / stiffness if stiffness > 0.0 else 0.0
@@ -257,9 +257,13 @@ def deviation_step(slopes: Array, curvatures: Array, state: State) -> Factors:
     point = state.factors
     if not state.pooled:
         return point
+    return point.with_(deviations=point.deviations - _pull(slopes, curvatures, state))
+
+
+def _pull(slopes: Array, curvatures: Array, state: State) -> Array:
+    """Way of each deviation down to its minimum, the offset held."""
     double = 2.0 * state.pooling
-    pull = (slopes + double * point.deviations) / (curvatures + double)
-    return point.with_(deviations=point.deviations - pull)
+    return (slopes + double * state.factors.deviations) / (curvatures + double)
 
 
 def intercept_pooling(quadratic: TaskQuadratic, datafit: Datafit, state: State) -> float:

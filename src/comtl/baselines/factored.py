@@ -20,9 +20,6 @@ class PlainFactors(BiFactor):
     alpha_relation = 0.0
     shared = False
     alpha_shared = 1.0
-    init = "svd"
-    smoothing = 0.01
-    warm_start = False
 
     def __init__(
         self,

@@ -7,7 +7,6 @@ by conjugate gradients on the rows, where there are too many features for Grams.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
 
@@ -109,10 +108,6 @@ class WholeModel(FactorModel):
         self.tol = tol
         self.random_state = random_state
         self.verbose = verbose
-
-    @abstractmethod
-    def _recipe(self, n_features: int, n_columns: int) -> Recipe:
-        """Return the model as the engine takes it."""
 
     def _check_parameters(self) -> None:
         require_number("alpha", self.alpha)

@@ -60,6 +60,7 @@ def scored(test: Rows, scores: np.ndarray, cuts: dict[Any, float]) -> dict[str, 
     (0.333, 1.0)
     """
     task, truth = np.asarray(test.task), np.asarray(test.y) > 0
-    own = np.array([cuts[name] for name in task.tolist()])
+    names, codes = np.unique(task, return_inverse=True)
+    own = np.array([cuts[name] for name in names.tolist()])[codes]
     plain, cut = macro_f(truth, scores > 0.0, task), macro_f(truth, scores > own, task)
     return {**plain, "f_cut": cut["f"], "f_cut_pooled": cut["f_pooled"]}
