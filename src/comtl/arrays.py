@@ -74,6 +74,19 @@ def norm(values: Array) -> float:
     return float(dot(values, values)) ** 0.5
 
 
+def positive(values: Array) -> Array:
+    """Entries above zero, and zero for the rest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import positive
+    >>> positive(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    """
+    return 0.5 * (values + abs(values))
+
+
 def dot(left: Array, right: Array) -> float:
     """Inner product of two arrays of one shape, over all entries.
 

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .arrays import Array, dot, namespace
+from .arrays import Array, dot, namespace, positive
 from .relations import AnyRelation, Relation
 
 
@@ -44,8 +44,8 @@ class Penalty(ABC):
         """Gradient of the smooth part."""
         return 2.0 * self.strength * factor
 
-    def prox(self, factor: Array, step: float) -> Array:
-        """Proximal step of the part that is not smooth; ``step`` is a length."""
+    def prox(self, factor: Array, step: Array | float) -> Array:
+        """Proximal step of the part that is not smooth; ``step`` is a length, or one a row."""
         return factor
 
     def started(self, factor: Array, relative_epsilon: float) -> Penalty:
@@ -154,10 +154,9 @@ class L1(Penalty):
     def gradient(self, factor: Array) -> Array:
         return 0.0 * factor
 
-    def prox(self, factor: Array, step: float) -> Array:
+    def prox(self, factor: Array, step: Array | float) -> Array:
         xp = namespace(factor)
-        shrunk = xp.clip(xp.abs(factor) - step * self.strength, min=0.0)
-        return xp.sign(factor) * shrunk
+        return xp.sign(factor) * positive(xp.abs(factor) - step * self.strength)
 
 
 @dataclass(frozen=True)
@@ -178,8 +177,8 @@ class NonNegative(Penalty):
     def value(self, factor: Array) -> float:
         return self.strength * dot(factor, factor)
 
-    def prox(self, factor: Array, step: float) -> Array:
-        return namespace(factor).clip(factor, min=0.0)
+    def prox(self, factor: Array, step: Array | float) -> Array:
+        return positive(factor)
 
 
 @dataclass(frozen=True)
@@ -210,16 +209,15 @@ class Simplex(Penalty):
     def gradient(self, factor: Array) -> Array:
         return 0.0 * factor
 
-    def prox(self, factor: Array, step: float) -> Array:
+    def prox(self, factor: Array, step: Array | float) -> Array:
         xp = namespace(factor)
         # Adding a number to a row does not move its projection; without, large rows lose the one.
         factor = factor - xp.max(factor, axis=1, keepdims=True)
         ordered = xp.sort(factor, axis=1, descending=True)
         rank = xp.arange(1, factor.shape[1] + 1, dtype=factor.dtype)
+        # What is taken off every entry: the largest that any number of leading ones asks for.
         excess = (xp.cumulative_sum(ordered, axis=1) - 1.0) / rank[None, :]
-        kept = xp.sum(xp.astype(ordered > excess, xp.int64), axis=1)
-        level = xp.take_along_axis(excess, kept[:, None] - 1, axis=1)
-        return xp.clip(factor - level, min=0.0)
+        return positive(factor - xp.max(excess, axis=1, keepdims=True))
 
 
 def leading_square(factor: Array) -> float:

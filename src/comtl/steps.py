@@ -130,11 +130,14 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Fac
         gradient = gradient + xp.concat([slope, pooled * point.deviations[:, None]], axis=1)
         ridge = xp.concat([ridge, xp.full(1, pooled, dtype=slope.dtype)])
     if not penalty.smooth:
+        # None of these penalties couples tasks, so each has its own length of step.
+        steepest = xp.linalg.eigvalsh(regular(hessian, ridge))[:, -1:]
         solution = proximal_gradient(
             coupled_blocks(hessian, low, ridge),
             gradient,
             point.G,
             penalty,
+            bound=xp.where(steepest > 0.0, steepest, xp.ones_like(steepest)),
             tol=0.1 * inner.tol,
             max_iter=inner.max_iter,
         )

@@ -20,6 +20,9 @@ WIDENINGS, FINALISTS, PARTITIONS = 4, 8, 3
 """How often the grid of a penalty grows where the winner lies at its edge, how many of the best
 settings meet on further partitions, and how many partitions there are."""
 
+SEARCH_TOL = 1e-4
+"""Tolerance of the fits that are only compared; the chosen setting is fitted to the model's own."""
+
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
@@ -53,6 +56,8 @@ def tune(method: Method, rows: Rows, *, text: bool = False, folds: int = 3) -> T
 
     def score(settings: list[dict[str, Any]], partition: int = 0) -> list[float]:
         models = [method.model(text=text, **each) for each in settings]
+        for model in models:
+            model.set_params(tol=max(model.tol, SEARCH_TOL))
         cuts = TaskStratifiedKFold(folds, random_state=partition)
         splits = list(cuts.split(rows.X, rows.y if text else None, rows.task))
         return search(models[0], models, rows, cv=splits, warm=not partition).mean.tolist()

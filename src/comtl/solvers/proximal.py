@@ -15,13 +15,16 @@ def proximal_gradient(
     start: Array,
     penalty: Penalty,
     *,
+    bound: Array | None = None,
     tol: float = 1e-6,
     max_iter: int = 500,
 ) -> Solution:
     """Minimise ``½⟨d, operator(d)⟩ + ⟨gradient, d⟩ + penalty(start + d)`` over the point.
 
-    ``operator`` and ``gradient`` hold the smooth part of the penalty already. Momentum restarts
-    whenever it points uphill; the best point seen is returned, so the value never rises.
+    ``operator`` and ``gradient`` hold the smooth part of the penalty already. ``bound`` is the
+    largest curvature, one a row where the operator keeps rows apart; it is found by power iteration
+    where it is not given. Momentum restarts whenever it points uphill; the best point seen is
+    returned, so the value never rises.
 
     Examples
     --------
@@ -33,7 +36,8 @@ def proximal_gradient(
     array([[0., 2.]])
     """
     xp = namespace(start)
-    bound = largest_eigenvalue(operator, start) or 1.0
+    if bound is None:
+        bound = xp.asarray(largest_eigenvalue(operator, start) or 1.0, dtype=start.dtype)
     # A penalty's smooth part is in the operator; only what the proximal step serves counts here.
     counted = not penalty.curvature(start)[0]
 
@@ -50,12 +54,11 @@ def proximal_gradient(
         step = fresh - start
         fresh_image = operator(step)
         move = fresh - ahead
-        length = dot(move, move)
-        if dot(move, fresh_image - image_ahead) > (1.0 + 1e-12) * bound * length:
+        if dot(move, fresh_image - image_ahead) > (1.0 + 1e-12) * dot(move, bound * move):
             # The power iteration fell short of the largest curvature.
-            bound *= 2.0
+            bound = 2.0 * bound
             continue
-        change, scale = length**0.5, max(norm(fresh), 1e-300)
+        change, scale = norm(move), max(norm(fresh), 1e-300)
         value = 0.5 * dot(step, fresh_image) + dot(gradient, step) + rest(fresh)
         if value < best_value:
             best, best_value = fresh, value
