@@ -13,7 +13,7 @@ from ..docstrings import documented
 from ..outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_integer, require_number
 from ..penalties import Ridge, Simplex
-from .whole import CLOSE
+from .whole import close
 
 
 class Pool(FactorModel):
@@ -63,7 +63,7 @@ class Pool(FactorModel):
         )
 
     def _schedule(self) -> Schedule:
-        return replace(super()._schedule(), inner=CLOSE)
+        return replace(super()._schedule(), inner=close(self.tol))
 
     def _place(self) -> tuple[tuple[Any, ...], float]:
         return (), float(self.alpha)

@@ -9,7 +9,7 @@ from ..alternation import Schedule
 from ..coclustering import BiFactor
 from ..docstrings import documented
 from ..outputs import ClassifierOutputs, RegressorOutputs
-from .whole import CLOSE
+from .whole import close
 
 
 class PlainFactors(BiFactor):
@@ -63,7 +63,7 @@ class GroupOverlap(PlainFactors):
     task_penalty = "l1"
 
     def _schedule(self) -> Schedule:
-        return replace(super()._schedule(), inner=CLOSE)
+        return replace(super()._schedule(), inner=close(self.tol))
 
 
 @documented

@@ -35,8 +35,16 @@ def exact(tol: float) -> Inner:
     return Inner(1e-4 * tol, 2000)
 
 
-CLOSE = Inner(1e-4, 500)
-"""Inner solves of models with proximal steps: after loose ones the sweeps creep."""
+def close(tol: float) -> Inner:
+    """Inner solves of models with proximal steps: after loose ones the sweeps creep.
+
+    Examples
+    --------
+    >>> from comtl.baselines.whole import close
+    >>> close(1e-5)
+    Inner(tol=0.001, max_iter=500)
+    """
+    return Inner(min(100.0 * tol, 0.1), 500)
 
 
 def whole_recipe(size: tuple[int, int], penalty: Penalty, **parts: Any) -> Recipe:
