@@ -110,7 +110,8 @@ def infer(data: GramDatafit, prior: Prior) -> Posterior:
     scaled = precision[:, None, None] * gram
     seen = (scaled.reshape(tasks * size, size) @ root).reshape(tasks, size, width)
     inner = np.eye(width) + root.T @ seen
-    own = root @ np.linalg.inv(inner) @ root.T
+    inverse = np.linalg.inv(inner)
+    own = root @ inverse @ root.T
     shrink = own @ scaled  # V A / σ²
     moment = precision[:, None] * data.moment
     told = (own @ moment[:, :, None])[:, :, 0]
@@ -121,7 +122,9 @@ def infer(data: GramDatafit, prior: Prior) -> Posterior:
     right = moment.sum(axis=0) - flat.T @ told.ravel()
     covariance, log_determinant = _inverse(stiff)
     mean = covariance @ right
-    effects = told - shrink @ mean
+    gap = moment - (scaled @ mean[:, None])[:, :, 0]
+    latent = (inverse @ (gap @ root)[:, :, None])[:, :, 0]
+    effects = latent @ root.T
     spread = shrink @ covariance  # minus the covariance of u_t and β
     tilted = spread @ np.swapaxes(shrink, 1, 2)
     around = own + tilted
@@ -129,13 +132,14 @@ def infer(data: GramDatafit, prior: Prior) -> Posterior:
     moments = effects.T @ effects + around.sum(axis=0)
     weights = mean + effects
     image = (gram @ weights[:, :, None])[:, :, 0]
-    squares = data.energy + np.einsum("tq,tq->t", weights, image - 2.0 * data.moment)
-    squares = squares + np.einsum("tqr,tqr->t", gram, total)
+    errors = data.energy + np.einsum("tq,tq->t", weights, image - 2.0 * data.moment)
+    squares = errors + np.einsum("tqr,tqr->t", gram, total)
     counts = np.broadcast_to(data.gram[:, -1, -1], (tasks,))
     free = np.count_nonzero(prior.mean_precision == 0.0)
     slopes = prior.mean_precision[prior.mean_precision > 0.0]
-    quadratic = float((precision * data.energy).sum()) - float(np.vdot(moment, told))
-    quadratic -= float(right @ mean)
+    # As sums of squares: a difference of large numbers would lose it where the noise is small.
+    quadratic = float(precision @ errors) + float(np.vdot(latent, latent))
+    quadratic += float(prior.mean_precision @ mean**2)
     log_evidence = -0.5 * (
         float(counts @ np.log(2.0 * np.pi * prior.noise))
         + _log_determinants(inner)
@@ -145,7 +149,6 @@ def infer(data: GramDatafit, prior: Prior) -> Posterior:
         - free * np.log(2.0 * np.pi)
     )
     # E[u (c - A β)] and E[A ∘ u uᵀ], for the scales.
-    gap = moment - (scaled @ mean[:, None])[:, :, 0]
     pull = np.einsum("tq,tq->q", effects, gap) + np.einsum("tqr,tqr->q", scaled, spread)
     outer = effects[:, :, None] * effects[:, None, :] + around
     stiffness = np.einsum("tqr,tqr->qr", scaled, outer)
