@@ -134,7 +134,7 @@ class BiFactor(CoClustering):
             "G": self._factor_penalty(self.task_penalty, self.alpha_task),
         }
 
-    def _clusters(self) -> tuple[int, int]:
+    def _clusters(self) -> tuple[int | None, int | None]:
         return int(self.n_components), int(self.n_components)
 
     @property
@@ -217,7 +217,7 @@ class TriFactor(CoClustering):
             "G": self._factor_penalty(self.task_penalty, self.alpha_task),
         }
 
-    def _clusters(self) -> tuple[int, int]:
+    def _clusters(self) -> tuple[int | None, int | None]:
         return int(self.n_feature_clusters), int(self.n_task_clusters)
 
     @property
