@@ -108,6 +108,26 @@ def test_a_cut_is_part_of_the_intercepts(metric):
     np.testing.assert_allclose(shift, shift[0])
 
 
+def test_bends_are_taken_where_they_help():
+    rng = np.random.default_rng(0)
+    X, task = rng.standard_normal((400, 2)), np.repeat(np.arange(8), 50)
+    flag = (rng.random(400) < 0.5).astype(float)
+    X = np.column_stack([X, flag])
+    y = np.abs(X[:, 0]) + 0.3 * rng.standard_normal(8)[task] + 0.3 * rng.standard_normal(400)
+    bent = MultitaskRegressor(basis="hinges", cv=3).fit(X, y, task=task)
+    straight = MultitaskRegressor(cv=3).fit(X, y, task=task)
+    assert bent.basis_ == "hinges" and straight.basis_ == "linear"
+    assert bent.coef_.shape == (8, 3 + 2 * 4)  # the flag has two values and no bends
+    assert bent.score(X, y, task=task) > straight.score(X, y, task=task) + 0.2
+    linear = X[:, 0] + 0.3 * rng.standard_normal(400)
+    kept = MultitaskRegressor(basis="hinges", cv=3).fit(X, linear, task=task)
+    assert kept.score(X, linear, task=task) > 0.85
+    packed = sparse.csr_array(X)
+    assert MultitaskRegressor(basis="hinges", cv=3).fit(packed, y, task=task).basis_ == "linear"
+    with pytest.raises(ValueError, match="basis must be one of"):
+        MultitaskRegressor(basis="bends").fit(X, y, task=task)
+
+
 def test_classes_beyond_two():
     X, y, task = draw(seed=3)
     labels = np.array(["low", "middle", "high"])[np.digitize(y, np.quantile(y, [0.3, 0.7]))]

@@ -18,6 +18,10 @@ _BLOCKS = {
             How many tasks the prior of a full covariance counts for; None: as many as features.
         """,
     "stacked": """
+        basis : {None, "hinges"}, default=None
+            "hinges" also tries continuous columns with bends at some quantiles, and keeps them if
+            that is better on rows that the members did not see. ``coef_`` then has the weights of
+            the columns of X first and those of the bends after them. Dense rows only.
         cv : int, splitter or list of splits, default=5
             Folds on which the members are compared. An int cuts every task (and every class in
             it) into that many parts; the folds depend on nothing else.
@@ -31,6 +35,8 @@ _BLOCKS = {
             Whether to show the progress over the folds, through the logger "comtl".
         """,
     "stacked_attributes": """
+        basis_ : str
+            "linear" or "hinges".
         members_ : dict
             Members that have a weight, fitted to all rows, by name.
         weights_ : dict

@@ -48,8 +48,8 @@ class HierarchicalRegressor(RegressorOutputs, HierarchicalModel):
     >>> X, task = rng.normal(size=(300, 3)), np.repeat(np.arange(20), 15)
     >>> y = X[:, 0] + rng.normal(size=20)[task] + rng.normal(size=300)
     >>> model = HierarchicalRegressor("isotropic").fit(X, y, task=task)
-    >>> model.shared_coef_.round(1) + 0.0
-    array([1., 0., 0.])
+    >>> bool(np.abs(model.shared_coef_ - [1.0, 0.0, 0.0]).max() < 0.2)
+    True
     """
 
     def __init__(

@@ -6,7 +6,7 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from ..progress import logger, progress_shown
 from ..search import Rows
 from ..threads import single_blas
 from ..training import TaskModel
+from .basis import Hinges
 from .model import HierarchicalModel, learn_each
 from .related import RelatedTasks, learn_related
 
@@ -37,10 +38,24 @@ class HeldOut:
     task: np.ndarray
 
 
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Members on some features, their weights, and how well they do on cells not seen."""
+
+    hinges: Hinges
+    library: dict[str, TaskModel]
+    held: HeldOut
+    weights: dict[str, float]
+    shift: float
+    scores: np.ndarray
+    loss: float
+
+
 class MultitaskModel(TaskModel):
     """Abstract stack of models of all tasks."""
 
     # Declared for type checkers; the final classes set them in their constructors.
+    basis: str | None
     cv: Any
     n_jobs: int | None
     verbose: int
@@ -62,9 +77,14 @@ class MultitaskModel(TaskModel):
 
     @abstractmethod
     def _stack(self, held: HeldOut) -> tuple[np.ndarray, float]:
-        """Weight of each member, and what is added to every intercept."""
+        """Weight of each member, and what is added to every score."""
+
+    @abstractmethod
+    def _told(self, held: HeldOut, scores: np.ndarray) -> None:
+        """Keep what the stack's scores of cells not seen tell of cells to come."""
 
     def _check_parameters(self) -> None:
+        require_choice("basis", self.basis, (None, "hinges"))
         require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
 
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
@@ -90,32 +110,53 @@ class MultitaskModel(TaskModel):
         rows = Rows(X, y, task, sample_weight)
         data = rows.read(self)
         columns = Columns.of(data)
-        size = data.n_features, len(columns.task)
-        library = self._library(size, sparse=sparse.issparse(data.X))
         with progress_shown(self.verbose):
-            held = self._held_out(rows, data, library)
-            shares, shift = self._stack(held)
-            kept = {
-                name: share
-                for name, share in zip(library, shares.tolist(), strict=True)
-                if share > 0.0
-            }
-            logger.info("weights: %s", kept)
-            wanted = [library[name] for name in kept]
-            fitted = learned(wanted, data, columns)
-        self.members_ = dict(zip(kept, fitted, strict=True))
-        self.weights_ = kept
-        self._combine(data, columns, shift)
+            tried = [self._tried(rows, data, columns, hinges) for hinges in self._bases(data)]
+            best = min(tried, key=lambda one: one.loss)
+            logger.info("weights: %s", best.weights)
+            self._hinges = best.hinges
+            wide = replace(data, X=best.hinges.expanded(data.X))
+            fitted = learned([best.library[name] for name in best.weights], wide, columns)
+        self.members_ = dict(zip(best.weights, fitted, strict=True))
+        self.weights_ = best.weights
+        self.basis_ = "hinges" if len(best.hinges.columns) else "linear"
+        self._told(best.held, best.scores)
+        self._combine(wide, columns, best.shift)
         return self
+
+    def _bases(self, data: TaskData) -> list[Hinges]:
+        """Features to choose from: the columns as they are, and with bends if asked for."""
+        plain = Hinges(np.zeros(0, dtype=np.intp), np.zeros(0))
+        hinges = Hinges.of(data.X) if self.basis == "hinges" else plain
+        return [plain, hinges] if len(hinges.columns) else [plain]
+
+    def _tried(self, rows: Rows, data: TaskData, columns: Columns, hinges: Hinges) -> Stack:
+        """Stack of members on given features."""
+        size = data.n_features + len(hinges.columns), len(columns.task)
+        library = self._library(size, sparse=sparse.issparse(data.X))
+        held = self._held_out(rows, data, library, hinges)
+        shares, shift = self._stack(held)
+        weights = {
+            name: share for name, share in zip(library, shares.tolist(), strict=True) if share > 0.0
+        }
+        scores = held.scores @ shares + shift
+        loss = float(held.weights @ self._loss().value(held.target, scores))
+        return Stack(hinges, library, held, weights, shift, scores, loss)
 
     def _learn(self, data: TaskData, columns: Columns) -> None:
         raise NotImplementedError  # fit needs the rows, not the cells
 
-    def _held_out(self, rows: Rows, data: TaskData, library: dict[str, TaskModel]) -> HeldOut:
+    def _read_codes(self, X: Any, task: Any) -> tuple[Any, np.ndarray | None]:
+        X, codes = super()._read_codes(X, task)
+        return self._hinges.expanded(X), codes
+
+    def _held_out(
+        self, rows: Rows, data: TaskData, library: dict[str, TaskModel], hinges: Hinges
+    ) -> HeldOut:
         """Scores of all members on every fold's test cells."""
         splits = rows.splits(copy.copy(self), self.cv)
         models = list(library.values())
-        jobs = (delayed(self._fold)(rows, data, models, split) for split in splits)
+        jobs = (delayed(self._fold)(rows, data, models, hinges, split) for split in splits)
         parts = []
         for number, part in enumerate(Parallel(self.n_jobs, return_as="generator")(jobs)):
             logger.info("fold %d of %d done", number + 1, len(splits))
@@ -123,13 +164,14 @@ class MultitaskModel(TaskModel):
         return HeldOut(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def _fold(
-        self, rows: Rows, data: TaskData, models: list[TaskModel], split: Any
+        self, rows: Rows, data: TaskData, models: list[TaskModel], hinges: Hinges, split: Any
     ) -> tuple[np.ndarray, ...]:
         """Scores, targets, weights and tasks of the cells that one fold holds out."""
         train, test = (
             rows.take(part).read(copy.copy(self), classes=data.classes, partial=True)
             for part in split
         )
+        train, test = (replace(part, X=hinges.expanded(part.X)) for part in (train, test))
         fitted = learned(models, train, Columns.of(train))
         scores = np.stack([self._said(model, test) for model in fitted], axis=1)
         target, weights, task = self._asked(fitted[0], test)

@@ -51,12 +51,14 @@ class MultitaskRegressor(RegressorOutputs, MultitaskModel):
     def __init__(
         self,
         *,
+        basis: str | None = None,
         cv: Any = 5,
         task_column: str | int | None = None,
         unseen_task: str = "mean",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        self.basis = basis
         self.cv = cv
         self.task_column = task_column
         self.unseen_task = unseen_task
@@ -79,9 +81,10 @@ class MultitaskRegressor(RegressorOutputs, MultitaskModel):
     def _stack(self, held: HeldOut) -> tuple[np.ndarray, float]:
         center = float(np.average(held.target, weights=held.weights))
         shares = stack_values(held.scores - center, held.target - center, held.weights)
-        guess = center + (held.scores - center) @ shares
-        self._residuals = Residuals.of(held.target - guess, held.weights, held.task)
         return shares, center * (1.0 - float(shares.sum()))
+
+    def _told(self, held: HeldOut, scores: np.ndarray) -> None:
+        self._residuals = Residuals.of(held.target - scores, held.weights, held.task)
 
     def predict(self, X: Any, task: Any = None, return_std: bool = False) -> Any:
         """Predict the target of each row for its task.
@@ -168,6 +171,7 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         self,
         *,
         threshold: str | None = None,
+        basis: str | None = None,
         cv: Any = 5,
         task_column: str | int | None = None,
         unseen_task: str = "mean",
@@ -175,6 +179,7 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         verbose: int = 0,
     ) -> None:
         self.threshold = threshold
+        self.basis = basis
         self.cv = cv
         self.task_column = task_column
         self.unseen_task = unseen_task
@@ -222,3 +227,6 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         scores = held.scores @ shares + shift
         cut = best_cut(self.threshold, scores, held.target > 0, held.weights, held.task)
         return shares, shift - cut
+
+    def _told(self, held: HeldOut, scores: np.ndarray) -> None:
+        pass
