@@ -1,4 +1,4 @@
-"""Starts for hard clusters: k-means of low-rank fits of several strengths, the best run kept."""
+"""Starts for hard clusters: clusters of low-rank fits, then exchanges, the best run kept."""
 
 from __future__ import annotations
 
@@ -18,36 +18,63 @@ from .state import State
 from .steps import Inner, core_step
 
 GUIDES = (0.5, 5.0, 50.0)
-DRAWS = 4
 EXCHANGES = 5
-"""Task penalties of the guiding fits, draws of k-means from each, rounds of exchanges."""
+"""Task penalties of the guiding fits, most rounds of exchanges; see bench_coclusters.md."""
 
 
 def best_of_starts(
     datafit: Datafit, recipe: Recipe, schedule: Schedule, *, like: Array, seed: int
 ) -> list[Step]:
     """Return the run that ends lowest, sweep by sweep."""
-    best: list[Step] = []
 
-    def better(factors: Factors) -> bool:
-        nonlocal best
+    def run(factors: Factors) -> list[Step]:
         start = start_state(datafit, recipe, schedule, like=like, factors=factors, anneal=True)
-        run = list(alternate(datafit, start, schedule))
-        gain = not best or run[-1].objective < best[-1].objective
-        best = run if gain else best
-        return gain
+        return list(alternate(datafit, start, schedule))
 
-    for factors in clustered_starts(datafit, recipe, schedule, like=like, seed=seed):
-        better(factors)
+    def end(steps: list[Step]) -> float:
+        return steps[-1].objective - steps[-1].state.least
+
+    starts = clustered_starts(datafit, recipe, schedule, like=like, seed=seed)
+    best = min(map(run, starts), key=end)
     for _ in range(EXCHANGES):
-        tried = [better(factors) for factors in exchanges(datafit, best[-1].state)]
-        if not any(tried):
+        before = best
+        for factors in exchanges(datafit, best[-1].state):
+            best = min(best, run(factors), key=end)
+        if best is before:
             break
     return best
 
 
+def clustered_starts(
+    datafit: Datafit, recipe: Recipe, schedule: Schedule, *, like: Array, seed: int
+) -> Iterator[Factors]:
+    """Yield factors whose hard sides are clusters of the rows of low-rank fits."""
+    rng = np.random.default_rng(seed)
+    penalties = {name: choose_penalty(entry) for name, entry in recipe.penalties.items()}
+    # Blocks have the rank of the shorter side; a side that is not hard needs all its columns.
+    blocks = penalties["F"].hard and penalties["G"].hard
+    rank = min(recipe.ranks) if blocks else max(recipe.ranks)
+    rank = min(rank, datafit.n_features, datafit.n_tasks)
+    rough = replace(schedule, max_iter=30, tol=1e-3)
+    for strength in GUIDES:
+        pair = {"F": LearnedRelation(0.1), "G": LearnedRelation(strength)}
+        guide = replace(recipe, penalties=pair, ranks=(rank, rank))
+        start = start_state(datafit, guide, rough, like=like, seed=int(rng.integers(2**31 - 1)))
+        *_, step = alternate(datafit, start, rough)
+        point = step.state.factors
+        U, sigma, V = thin_svd(point.F, point.G)
+        sides = {}
+        for name, basis, width in zip(("F", "G"), (U, V), recipe.ranks, strict=True):
+            sides[name] = padded(basis * sigma[None, :] ** 0.5, width)
+            if penalties[name].hard:
+                points = np.asarray(basis * sigma[None, :])
+                labels = cluster_rows(points, width, int(rng.integers(2**31 - 1)))
+                sides[name] = indicators(labels, sides[name])
+        yield _with_core(datafit, step.state, point.with_(**sides), penalties["S"])
+
+
 def exchanges(datafit: Datafit, state: State) -> Iterator[Factors]:
-    """Yield factors with two like clusters made one and another split, for each of the others.
+    """Yield factors with two like clusters made one and a cluster split, for each there is.
 
     Moves of single rows cannot leave a point where one cluster does for two and two for one.
     """
@@ -57,7 +84,7 @@ def exchanges(datafit: Datafit, state: State) -> Iterator[Factors]:
     cores = {"F": np.asarray(point.S), "G": np.asarray(point.S).T}
     for name in ("F", "G"):
         factor, core = getattr(point, name), cores[name]
-        if not penalties[name].hard or len(core) < 3:
+        if not penalties[name].hard:
             continue
         labels = labels_of(factor)
         kept, freed = _nearest(core, np.bincount(labels, minlength=len(core)))
@@ -81,36 +108,6 @@ def _nearest(core: np.ndarray, sizes: np.ndarray) -> tuple[int, int]:
     cost = np.where(np.eye(len(core), dtype=bool), np.inf, gaps * pairs)
     one, other = np.unravel_index(cost.argmin(), cost.shape)
     return int(one), int(other)
-
-
-def clustered_starts(
-    datafit: Datafit, recipe: Recipe, schedule: Schedule, *, like: Array, seed: int
-) -> Iterator[Factors]:
-    """Yield factors whose hard sides are clusters of the rows of a low-rank fit."""
-    rng = np.random.default_rng(seed)
-    penalties = {name: choose_penalty(entry) for name, entry in recipe.penalties.items()}
-    hard = {name for name, penalty in penalties.items() if penalty.hard}
-    # Blocks have the rank of the shorter side; a side that is not hard needs all its columns.
-    rank = min(recipe.ranks) if {"F", "G"} <= hard else max(recipe.ranks)
-    rank = min(rank, datafit.n_features, datafit.n_tasks)
-    rough = replace(schedule, max_iter=30, tol=1e-3)
-    for strength in GUIDES:
-        pair = {"F": LearnedRelation(0.1), "G": LearnedRelation(strength)}
-        guide = replace(recipe, penalties=pair, ranks=(rank, rank))
-        start = start_state(datafit, guide, rough, like=like, seed=int(rng.integers(2**31)))
-        *_, step = alternate(datafit, start, rough)
-        point = step.state.factors
-        U, sigma, V = thin_svd(point.F, point.G)
-        for _ in range(DRAWS):
-            sides = {}
-            for name, basis, width in zip(("F", "G"), (U, V), recipe.ranks, strict=True):
-                if name in hard:
-                    points = np.asarray(basis * sigma[None, :])
-                    labels = cluster_rows(points, width, int(rng.integers(2**31 - 1)))
-                    sides[name] = indicators(labels, padded(basis, width))
-                else:
-                    sides[name] = padded(basis * sigma[None, :] ** 0.5, width)
-            yield _with_core(datafit, step.state, point.with_(**sides), penalties["S"])
 
 
 def _with_core(datafit: Datafit, state: State, point: Factors, penalty: Penalty) -> Factors:

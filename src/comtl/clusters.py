@@ -43,6 +43,18 @@ def cluster_rows(points: np.ndarray, count: int, seed: int) -> np.ndarray:
         # Points that all but coincide leave fewer clusters, which is an answer and no failure.
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels = KMeans(count, n_init=10, random_state=seed).fit_predict(points)
-    _, first = np.unique(labels, return_index=True)
-    order = np.argsort(np.argsort(first))
-    return order[labels]
+    return in_order(labels)
+
+
+def in_order(labels: np.ndarray) -> np.ndarray:
+    """Number clusters in the order of their first row, without gaps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.clusters import in_order
+    >>> in_order(np.array([3, 0, 3]))
+    array([0, 1, 0])
+    """
+    _, first, places = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[places]

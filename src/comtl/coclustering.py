@@ -6,10 +6,14 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from .alternation import Recipe, Schedule, Step
 from .base import LEAST, FactorModel, make_penalty
 from .cluster_starts import best_of_starts
+from .clusters import in_order
 from .factors import Factors
+from .memberships import labels_of
 from .parameters import require_choice, require_flag, require_integer, require_number
 from .penalties import Penalty, spectral
 from .problem import Problem
@@ -34,7 +38,7 @@ class CoClustering(FactorModel):
     shared: bool
     alpha_shared: float
 
-    _factor_penalties = FACTOR_PENALTIES
+    _factor_penalties: tuple[str, ...] = FACTOR_PENALTIES
 
     @abstractmethod
     def _penalties(self) -> dict[str, Penalty]:
@@ -248,6 +252,16 @@ class TriFactor(CoClustering):
 
     def _clusters(self) -> tuple[int, int]:
         return int(self.n_feature_clusters), int(self.n_task_clusters)
+
+    def _cached_clusters(self, side: str) -> np.ndarray:
+        """Clusters as the fit made them where they are hard, else from the weights."""
+        state, several = self._state, self._columns.index is not None
+        if side == "features" and state.penalties["F"].hard:
+            return in_order(labels_of(state.factors.F))
+        # Beyond two classes a task has a membership for each of them.
+        if side == "tasks" and state.penalties["G"].hard and not several:
+            return in_order(labels_of(self._linear.task_factor))
+        return super()._cached_clusters(side)
 
     @property
     def n_feature_clusters_(self) -> int:

@@ -66,7 +66,7 @@ def labels_of(factor: Array) -> np.ndarray:
     >>> labels_of(np.array([[0.0, 1.0], [1.0, 0.0]]))
     array([1, 0])
     """
-    return np.asarray(namespace(factor).argmax(factor, axis=1))
+    return np.array(namespace(factor).argmax(factor, axis=1))
 
 
 def indicators(labels: np.ndarray, like: Array) -> Array:
@@ -84,15 +84,12 @@ def indicators(labels: np.ndarray, like: Array) -> Array:
     return xp.take(xp.eye(like.shape[1], dtype=like.dtype), xp.asarray(labels), axis=0)
 
 
-def feature_moves(
-    datafit: Datafit, expansion: Expansion, state: State
-) -> tuple[Factors, Solution]:
+def feature_moves(datafit: Datafit, expansion: Expansion, state: State) -> tuple[Factors, Solution]:
     """Move features between clusters, round by round, as long as the loss falls.
 
     What a move gains is foreseen with the pooled variance of the feature, the others at rest; a
     round takes the best moves, as many as lower the loss together.
     """
-    xp = namespace(state.factors.F)
     mixing = state.factors.mixing
     covariance = datafit.covariance
     spread = (covariance.basis**2) @ (covariance.values - covariance.rest) + covariance.rest

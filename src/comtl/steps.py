@@ -39,8 +39,8 @@ class Inner:
 def choose_feature_solver(datafit: Datafit, state: State) -> str:
     """Name of the solver of the feature step: by penalty, size and shared rows.
 
-    ``"moves"`` between clusters, ``"proximal"`` where the penalty is not smooth, ``"dense"`` for few unknowns, ``"sylvester"``
-    (exact) where all tasks share their rows, ``"cg"`` otherwise.
+    ``"moves"`` for hard clusters, ``"proximal"`` where the penalty is not smooth, ``"dense"`` for
+    few unknowns, ``"sylvester"`` (exact) where all tasks share their rows, ``"cg"`` otherwise.
     """
     if state.penalties["F"].hard:
         return "moves"

@@ -1,0 +1,111 @@
+"""Whether a third factor earns its place: planted co-clusters, recovered and predicted.
+
+Adjusted Rand indices of feature and task clusters and held-out RMSE of BiFactor and of several
+forms of TriFactor on `make_coclusters`. `make bench` writes the result beside this file.
+"""
+
+import time
+import warnings
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from comtl import BiFactorRegressor, TriFactorRegressor
+from comtl.clusters import cluster_rows
+from comtl.datasets import make_coclusters
+from comtl.demo import task_rmse
+
+HEADER = """# Planted co-clusters
+
+Written by `python benchmarks/bench_coclusters.py`.
+"""
+SEEDS = range(10, 15)
+ALPHAS = (0.5, 2.0, 5.0, 20.0)
+SIDES = {"n_features": 40, "n_tasks": 40}
+CASES = [
+    # K1, K2, rows a task, noise, spread of the weights within a block
+    (6, 3, 10, 1.0, 0.1),
+    (6, 3, 10, 2.0, 0.1),
+    (6, 3, 10, 3.0, 0.1),
+    (6, 3, 15, 3.0, 0.1),
+    (3, 6, 10, 1.0, 0.1),
+    (3, 6, 10, 2.0, 0.1),
+    (3, 6, 10, 3.0, 0.1),
+    (10, 4, 10, 2.0, 0.1),
+    (4, 4, 10, 2.0, 0.1),
+    (6, 3, 10, 1.0, 0.3),
+    (6, 3, 10, 1.0, 0.6),
+    (6, 3, 30, 1.0, 0.6),
+]
+
+
+def both(kind, **params):
+    return {"feature_penalty": kind, "task_penalty": kind, **params}
+
+
+def bifactor(K1, K2, alpha):
+    return BiFactorRegressor(min(K1, K2), alpha_task=alpha, random_state=0)
+
+
+def trifactor(**params):
+    def make(K1, K2, alpha):
+        return TriFactorRegressor(K1, K2, alpha_task=alpha, random_state=0, **params)
+
+    return make
+
+
+METHODS = {
+    "BiFactor": (bifactor, ALPHAS),
+    "ridge core": (trifactor(), ALPHAS),
+    "ℓ1 core": (trifactor(**both("nonnegative", core_penalty="l1")), ALPHAS),
+    "simplex": (trifactor(**both("simplex")), (0.5,)),
+    "clusters": (trifactor(**both("clusters")), (0.5,)),
+}
+
+
+def one(data, make, alphas, K1, K2):
+    """Best figures over the penalties, each by itself."""
+    found = []
+    for alpha in alphas:
+        model = make(K1, K2, alpha).fit(data.X, data.y, task=data.task)
+        guess = model.predict(data.X_test, task=data.task_test)
+        features, tasks = cluster_rows(model.coef_.T, K1, 0), cluster_rows(model.coef_, K2, 0)
+        found.append(
+            (
+                adjusted_rand_score(data.feature_clusters, features),
+                adjusted_rand_score(data.task_clusters, tasks),
+                -task_rmse(data.y_test, guess, data.task_test),
+            )
+        )
+    return np.max(found, axis=0) * (1, 1, -1)
+
+
+def main():
+    print(HEADER)
+    print("| K1, K2 | rows | noise | spread | " + " | ".join(METHODS) + " |")
+    print("| --- " * (4 + len(METHODS)) + "|")
+    seconds = dict.fromkeys(METHODS, 0.0)
+    for K1, K2, rows, noise, spread in CASES:
+        cells = []
+        for name, (make, alphas) in METHODS.items():
+            began = time.perf_counter()
+            figures = []
+            for seed in SEEDS:
+                counts = {"n_feature_clusters": K1, "n_task_clusters": K2, "n_train": rows}
+                data = make_coclusters(
+                    **SIDES, **counts, noise=noise, spread=spread, random_state=seed
+                )
+                figures.append(one(data, make, alphas, K1, K2))
+            features, tasks, error = np.mean(figures, axis=0)
+            cells.append(f"{features:.2f} {tasks:.2f} {error:.3f}")
+            seconds[name] += (time.perf_counter() - began) / len(alphas)
+        print(f"| {K1}, {K2} | {rows} | {noise:g} | {spread:g} | " + " | ".join(cells) + " |")
+    each = len(CASES) * len(SEEDS)
+    print("| s a fit | | | | " + " | ".join(f"{s / each:.2f}" for s in seconds.values()) + " |")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    with threadpool_limits(1):
+        main()
