@@ -12,13 +12,32 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from comtl import BiFactorRegressor, TriFactorRegressor
+from comtl.baselines import SharedPoolRegressor
 from comtl.clusters import cluster_rows
-from comtl.datasets import make_coclusters
+from comtl.datasets import SYNTHETIC, make_coclusters
 from comtl.demo import task_rmse
 
 HEADER = """# Planted co-clusters
 
-Written by `python benchmarks/bench_coclusters.py`.
+Written by `python benchmarks/bench_coclusters.py`. Each cell: adjusted Rand index of the feature
+clusters, of the task clusters, and held-out RMSE (mean over tasks), as means of five seeds of
+`make_coclusters` with 40 features and 40 tasks. Clusters are k-means of the weights, the true
+numbers told to every method (for "clusters" that is the memberships themselves). Where a method
+has a penalty to choose (all but the last two) each of its figures is the best of four penalties,
+chosen on the truth and the test rows. BiFactor has rank min(K1, K2); SHAMO is a pool of K2 models;
+the others are TriFactor: ridge core (relations on both sides), ℓ1 core between non-negative
+factors, simplex factors, and `feature_penalty="clusters", task_penalty="clusters"` with no tuning.
+
+Where weights are blocks, hard clusters predict best in every row, by 14 to 39 % less error than
+BiFactor at a spread of 0.1. Up to noise 2 both indices are 0.9 or more; there BiFactor with k-means
+falls to 0.66 (10 feature clusters) and 0.78 (6 task clusters). At noise 3 no method
+finds the side with more clusters to 0.9. The other forms are no clear gain on BiFactor. SHAMO,
+which clusters tasks alone, has the feature clusters of three rows slightly better (0.01 to 0.02).
+Where there are no blocks (second table) hard clusters are much worse: an option, not the default.
+"""
+MIDDLE = """
+Without blocks: held-out RMSE on the paper's synthetic sets (two seeds), BiFactor with K=15 and the
+best of the penalties, "clusters" with the better of K1=K2=5 and 15, both chosen on the test rows.
 """
 SEEDS = range(10, 15)
 ALPHAS = (0.5, 2.0, 5.0, 20.0)
@@ -48,6 +67,10 @@ def bifactor(K1, K2, alpha):
     return BiFactorRegressor(min(K1, K2), alpha_task=alpha, random_state=0)
 
 
+def pool(K1, K2, alpha):
+    return SharedPoolRegressor(K2, alpha=alpha, random_state=0)
+
+
 def trifactor(**params):
     def make(K1, K2, alpha):
         return TriFactorRegressor(K1, K2, alpha_task=alpha, random_state=0, **params)
@@ -57,6 +80,7 @@ def trifactor(**params):
 
 METHODS = {
     "BiFactor": (bifactor, ALPHAS),
+    "SHAMO": (pool, ALPHAS),
     "ridge core": (trifactor(), ALPHAS),
     "ℓ1 core": (trifactor(**both("nonnegative", core_penalty="l1")), ALPHAS),
     "simplex": (trifactor(**both("simplex")), (0.5,)),
@@ -81,6 +105,21 @@ def one(data, make, alphas, K1, K2):
     return np.max(found, axis=0) * (1, 1, -1)
 
 
+def without_blocks():
+    hard = trifactor(**both("clusters"))
+    return {
+        "BiFactor": [bifactor(15, 15, alpha) for alpha in ALPHAS],
+        "clusters": [hard(K, K, 0.5) for K in (5, 15)],
+    }
+
+
+def least(models, data):
+    """Lowest error of several models."""
+    fits = (model.fit(data.X, data.y, task=data.task) for model in models)
+    guesses = (model.predict(data.X_test, task=data.task_test) for model in fits)
+    return min(task_rmse(data.y_test, guess, data.task_test) for guess in guesses)
+
+
 def main():
     print(HEADER)
     print("| K1, K2 | rows | noise | spread | " + " | ".join(METHODS) + " |")
@@ -103,6 +142,15 @@ def main():
         print(f"| {K1}, {K2} | {rows} | {noise:g} | {spread:g} | " + " | ".join(cells) + " |")
     each = len(CASES) * len(SEEDS)
     print("| s a fit | | | | " + " | ".join(f"{s / each:.2f}" for s in seconds.values()) + " |")
+    print(MIDDLE)
+    print("| method | " + " | ".join(SYNTHETIC) + " |")
+    print("| --- " * (1 + len(SYNTHETIC)) + "|")
+    for name, models in without_blocks().items():
+        errors = [
+            np.mean([least(models, make(random_state=s)) for s in SEEDS[:2]])
+            for make in SYNTHETIC.values()
+        ]
+        print(f"| {name} | " + " | ".join(f"{e:.3f}" for e in errors) + " |")
 
 
 if __name__ == "__main__":
