@@ -19,7 +19,7 @@ from .steps import Inner, core_step
 
 GUIDES = (0.5, 5.0, 50.0)
 EXCHANGES = 5
-"""Task penalties of the guiding fits, most rounds of exchanges; see bench_coclusters.md."""
+"""Task penalties of guiding fits, most rounds of exchanges; see benchmarks/bench_coclusters.md."""
 
 
 def best_of_starts(

@@ -20,7 +20,7 @@ from .solvers.base import Solution
 from .state import State
 
 ROUNDS = 20
-"""Most rounds of moves in one step; see benchmarks/bench_coclusters.md."""
+"""Most rounds of moves in one step; what is left is for the next sweep."""
 
 
 @dataclass(frozen=True)
