@@ -9,7 +9,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint lint-check lint-format lint-types format bench clean
+.PHONY: help demo test lint lint-check lint-format lint-types format bench leaderboard clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -44,6 +44,10 @@ bench: $(VENV)/.stamp-test ## run every benchmarks/bench_*.py and write its resu
 		echo "== $$script"; $(BIN)/python "$$script" > "$${script%.py}.tmp"; \
 		mv "$${script%.py}.tmp" "$${script%.py}.md"; cat "$${script%.py}.md"; \
 	done
+
+leaderboard: $(VENV)/.stamp-test ## measure every method on every development set (hours; goes on where it stopped)
+	@$(PIP) install 'lightgbm>=4.3'
+	$(BIN)/python benchmarks/leaderboard/run.py $(ARGS)
 
 clean: ## remove caches and build products (.venv stays)
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,6 +8,8 @@ from .estimators import (
     TriFactorRegressor,
 )
 from .folds import TaskStratifiedKFold
+from .hierarchical.estimators import HierarchicalClassifier, HierarchicalRegressor
+from .hierarchical.stacked import MultitaskClassifier, MultitaskRegressor
 from .model_selection import (
     BiFactorClassifierCV,
     BiFactorRegressorCV,
@@ -23,6 +25,10 @@ __all__ = [
     "BiFactorClassifierCV",
     "BiFactorRegressor",
     "BiFactorRegressorCV",
+    "HierarchicalClassifier",
+    "HierarchicalRegressor",
+    "MultitaskClassifier",
+    "MultitaskRegressor",
     "TaskStratifiedKFold",
     "TriFactorClassifier",
     "TriFactorClassifierCV",

@@ -152,9 +152,7 @@ def segment_gram(values: Array, weights: Array, offsets: np.ndarray) -> Array:
     width = values.shape[1]
     parts, order = [], []
     for tasks in similar_sizes(sizes):
-        steps = np.arange(sizes[tasks].max())
-        inside = steps[None, :] < sizes[tasks][:, None]
-        index = np.where(inside, offsets[:-1][tasks][:, None] + steps[None, :], 0)
+        index, inside = padded_index(offsets, tasks)
         flat = xp.asarray(index.reshape(-1))
         block = xp.reshape(xp.take(values, flat, axis=0), (*index.shape, width))
         share = xp.reshape(xp.take(weights, flat, axis=0), index.shape)
@@ -163,6 +161,48 @@ def segment_gram(values: Array, weights: Array, offsets: np.ndarray) -> Array:
         order.append(tasks)
     back = np.argsort(np.concatenate(order))
     return xp.take(xp.concat(parts, axis=0), xp.asarray(back), axis=0)
+
+
+def segment_forms(values: Array, matrices: Array, offsets: np.ndarray) -> Array:
+    """Quadratic form ``xᵀ C_t x`` of each row with the matrix of its segment, ``(n,)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import segment_forms
+    >>> segment_forms(np.array([[1.0], [2.0]]), np.array([[[3.0]]]), np.array([0, 2]))
+    array([ 3., 12.])
+    """
+    xp = namespace(values)
+    sizes = np.diff(offsets)
+    parts, order = [], []
+    for tasks in similar_sizes(sizes):
+        index, inside = padded_index(offsets, tasks)
+        flat = xp.asarray(index.reshape(-1))
+        block = xp.reshape(xp.take(values, flat, axis=0), (*index.shape, values.shape[1]))
+        own = xp.take(matrices, xp.asarray(tasks), axis=0)
+        forms = xp.sum(xp.matmul(block, own) * block, axis=2)
+        parts.append(xp.reshape(forms, (-1,))[xp.asarray(inside.reshape(-1))])
+        order.append(index[inside])
+    back = np.argsort(np.concatenate(order))
+    return xp.take(xp.concat(parts, axis=0), xp.asarray(back), axis=0)
+
+
+def padded_index(offsets: np.ndarray, segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of some segments, a segment a line, and which of them are more than padding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import padded_index
+    >>> padded_index(np.array([0, 2, 3]), np.array([0, 1]))[0]
+    array([[0, 1],
+           [2, 0]])
+    """
+    sizes = np.diff(offsets)[segments]
+    steps = np.arange(sizes.max())
+    inside = steps[None, :] < sizes[:, None]
+    return np.where(inside, offsets[:-1][segments][:, None] + steps[None, :], 0), inside
 
 
 def orthonormal(matrix: Array) -> tuple[Array, Array]:

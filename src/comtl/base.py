@@ -12,10 +12,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from .adaptation import adapt_columns, within_span
 from .alternation import Recipe, Schedule, Step, alternate, start_state
-from .data import TaskData, read_training
+from .data import TaskData
+from .datafits.rows import RowsDatafit
 from .factors import Factors, padded
-from .fitted import FittedTasks
 from .losses import Logistic, Loss, Squared
 from .memberships import Membership
 from .parameters import require_choice, require_flag, require_integer, require_number
@@ -25,6 +26,7 @@ from .progress import logger, progress_shown
 from .relations import AnyRelation
 from .state import State
 from .threads import single_blas
+from .training import TaskModel
 
 LEAST = 1e-10
 """A penalty of zero is taken as this much, so that every step stays well posed."""
@@ -54,10 +56,8 @@ def make_penalty(kind: str | None, strength: float) -> Penalty:
     return named[kind](max(strength, LEAST))
 
 
-class FactorModel(FittedTasks):
+class FactorModel(TaskModel):
     """Abstract factor model: a recipe of loss, penalties and ranks over the one alternation."""
-
-    __metadata_request__fit = {"task": True, "sample_weight": True}
 
     # Declared for type checkers; the final classes set them in their constructors.
     loss: str
@@ -72,6 +72,8 @@ class FactorModel(FittedTasks):
     init: str = "svd"
     smoothing: float = 0.01
     warm_start: bool = False
+
+    _state: State
 
     @abstractmethod
     def _ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
@@ -126,32 +128,8 @@ class FactorModel(FittedTasks):
         )
         return problem if columns.index is None else replace(problem, labels=columns.label)
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
-        """Fit all tasks together.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Rows of all tasks; holds the task too where ``task_column`` names it.
-        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Targets; two dimensions: one task a column on shared rows, NaN for missing.
-        task : array-like of shape (n_samples,), optional
-            Task of each row, where it is no column of X.
-        sample_weight : array-like of shape (n_samples,) or that of y, optional
-            Weights; a weight of 2 counts as the row given twice, so weights that sum to one
-            stand for a single row.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._check_parameters()
-        data = read_training(self, X, y, task, sample_weight, classification=self._classification)
-        columns = Columns.of(data)
-        problem = self._problem(data, columns)
-        self._run(problem, data, columns)
-        return self
+    def _learn(self, data: TaskData, columns: Columns) -> None:
+        self._run(self._problem(data, columns), data, columns)
 
     def _run(self, problem: Problem, data: TaskData, columns: Columns) -> None:
         """Alternate to the end and keep what came of it."""
@@ -234,13 +212,12 @@ class FactorModel(FittedTasks):
         seed: int,
     ) -> None:
         factors, units = step.state.factors, problem.units
-        self.tasks_ = data.tasks
+        self._describe(data, columns)
         self.n_iter_ = step.sweep
         self.converged_ = step.converged
         self.objective_history_ = np.array(history)
         self.solver_ = dict(step.solvers)
-        self._state, self._units, self._columns, self._seed = step.state, units, columns, seed
-        self._multi_output = data.multi_output
+        self._state, self._units, self._seed = step.state, units, seed
         scale = units.target_scale * units.inverse_scale
         self._widths = self._ranks(*factors.coef_shape)
         self.feature_factor_ = padded(scale[:, None] * factors.F, self._widths[0])
@@ -248,3 +225,40 @@ class FactorModel(FittedTasks):
             self.core_ = padded(padded(factors.S, self._widths[1]).T, self._widths[0]).T
         self.feature_relation_, self.task_relation_ = self._relations(step.state)
         self._set_linear(units.linear(factors))
+
+    def adapt(
+        self,
+        X: Any,
+        y: Any,
+        task: Any = None,
+        sample_weight: Any = None,
+        *,
+        residual: bool = True,
+    ) -> Self:
+        """Return a model that knows further tasks, learned on the frozen factors.
+
+        Parameters
+        ----------
+        X, y, task, sample_weight
+            Rows of the new tasks, as in ``fit``.
+        residual : bool, default=True
+            Whether a new task may leave the span of the factors by a ridge residual. Its size is
+            set by leave-one-out on the new rows, a model of those rows alone among the
+            candidates. False: the paper's transfer step, weights within the span only.
+
+        Returns
+        -------
+        estimator
+            A copy that knows the old and the new tasks.
+        """
+        data, columns = self._read_new(X, y, task, sample_weight)
+        cells = self._binary(data, columns)
+        loss = self._loss()
+        new = adapt_columns(self._state, self._units, cells, loss, self._within, residual=residual)
+        return self._joined(data, columns, new)
+
+    def _within(
+        self, fit: RowsDatafit, state: State, whitener: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Task factor and intercepts of new tasks without a residual."""
+        return within_span(fit, state, whitener)

@@ -7,8 +7,12 @@ import warnings
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import silhouette_score
 
 from .factors import thin_svd
+
+MOST_CLUSTERS, SILHOUETTE_ROWS = 8, 2000
+"""Most clusters tried where their number is open, and points that are compared with all others."""
 
 
 def embeddings(directions: np.ndarray, task_factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -26,8 +30,10 @@ def embeddings(directions: np.ndarray, task_factor: np.ndarray) -> tuple[np.ndar
     return U * sigma, V * sigma
 
 
-def cluster_rows(points: np.ndarray, count: int, seed: int) -> np.ndarray:
+def cluster_rows(points: np.ndarray, count: int | None, seed: int) -> np.ndarray:
     """Label the rows by k-means, clusters numbered in the order of their first row.
+
+    Without a ``count`` the one with the best silhouette is taken.
 
     Examples
     --------
@@ -38,11 +44,14 @@ def cluster_rows(points: np.ndarray, count: int, seed: int) -> np.ndarray:
     """
     scale = np.abs(points).max() or 1.0
     points = points / scale
-    count = min(count, len(np.unique(points.round(9), axis=0)))
+    distinct = len(np.unique(points.round(9), axis=0))
     with warnings.catch_warnings():
         # Points that all but coincide leave fewer clusters, which is an answer and no failure.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        labels = KMeans(count, n_init=10, random_state=seed).fit_predict(points)
+        if count is not None:
+            labels = _means(points, min(count, distinct), seed)
+        else:
+            labels = _clearest(points, min(MOST_CLUSTERS, distinct - 1), seed)
     return in_order(labels)
 
 
@@ -58,3 +67,20 @@ def in_order(labels: np.ndarray) -> np.ndarray:
     """
     _, first, places = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[places]
+
+
+def _means(points: np.ndarray, count: int, seed: int) -> np.ndarray:
+    return KMeans(count, n_init=10, random_state=seed).fit_predict(points)
+
+
+def _clearest(points: np.ndarray, most: int, seed: int) -> np.ndarray:
+    """Labels of the number of clusters, two to ``most``, that are farthest apart for their size."""
+    tried = [_means(points, count, seed) for count in range(2, most + 1)]
+    tried = [labels for labels in tried if 1 < len(np.unique(labels)) < len(points)]
+    if not tried:
+        return np.zeros(len(points), dtype=np.intp)
+    sample = min(len(points), SILHOUETTE_ROWS)
+    clear = [
+        silhouette_score(points, labels, sample_size=sample, random_state=seed) for labels in tried
+    ]
+    return tried[int(np.argmax(clear))]

@@ -146,7 +146,7 @@ class BiFactor(CoClustering):
             "G": self._factor_penalty(self.task_penalty, self.alpha_task),
         }
 
-    def _clusters(self) -> tuple[int, int]:
+    def _clusters(self) -> tuple[int | None, int | None]:
         return int(self.n_components), int(self.n_components)
 
     @property
@@ -250,7 +250,7 @@ class TriFactor(CoClustering):
             like = problem.units.shift
             yield from best_of_starts(problem.datafit, recipe, schedule, like=like, seed=seed)
 
-    def _clusters(self) -> tuple[int, int]:
+    def _clusters(self) -> tuple[int | None, int | None]:
         return int(self.n_feature_clusters), int(self.n_task_clusters)
 
     def _cached_clusters(self, side: str) -> np.ndarray:

@@ -7,6 +7,89 @@ import textwrap
 from typing import TypeVar
 
 _BLOCKS = {
+    "hierarchical": """
+        structure : {"intercept", "isotropic", "diagonal", "full", "factor"}, default="full"
+            Covariance of what a task has of its own: an intercept only; slopes of one variance;
+            of one variance each; any covariance, with a prior about the isotropic one; or some
+            directions in common and one variance around them.
+        n_components : int, default=2
+            Directions of the structure "factor".
+        prior_weight : float or None, default=None
+            How many tasks the prior of a full covariance counts for; None: as many as features.
+        """,
+    "stacked": """
+        basis : {None, "hinges"}, default=None
+            "hinges" also tries continuous columns with bends at some quantiles, and keeps them if
+            that is better on rows that the members did not see. ``coef_`` then has the weights of
+            the columns of X first and those of the bends after them. Dense rows only.
+        cv : int, splitter or list of splits, default=5
+            Folds on which the members are compared. An int cuts every task (and every class in
+            it) into that many parts; the folds depend on nothing else.
+        task_column : str, int or None, default=None
+            Name or number of the column of X that holds the task.
+        unseen_task : {"mean", "raise"}, default="mean"
+            What predict does with a task that fit never saw: use the mean of all tasks, or raise.
+        n_jobs : int or None, default=None
+            Members fitted at the same time, in processes of joblib.
+        verbose : int, default=0
+            Whether to show the progress over the folds, through the logger "comtl".
+        """,
+    "stacked_attributes": """
+        basis_ : str
+            "linear" or "hinges".
+        members_ : dict
+            Members that have a weight, fitted to all rows, by name.
+        weights_ : dict
+            Their weights, by name.
+        tasks_ : ndarray of shape (n_tasks,)
+            Task labels, in the order of the rows of ``coef_``.
+        coef_ : ndarray of shape (n_tasks, n_features){multiclass}
+            Weights of every task, the task column left out.
+        intercept_ : ndarray of shape (n_tasks,)
+            Intercepts.
+        shared_coef_ : ndarray of shape (n_features,)
+            Mean of the weights of all tasks.
+        feature_clusters_, task_clusters_ : ndarrays
+            Clusters of features and tasks, as many as are clearest.
+        n_features_in_ : int
+            Columns of X seen in fit, the task column counted.
+        """,
+    "hierarchical_common": """
+        standardize : bool, default=True
+            Whether to scale features to unit variance inside. Weights are reported in the units
+            given.
+        task_column : str, int or None, default=None
+            Name or number of the column of X that holds the task.
+        unseen_task : {"mean", "raise"}, default="mean"
+            What predict does with a task that fit never saw: use the mean of all tasks, or raise.
+        max_iter : int, default=500
+            Most steps.
+        tol : float, default=1e-6
+            Stop once the log evidence can rise by no more than this for each row, by how fast its
+            gains fall.
+        verbose : int, default=0
+            Whether to show the evidence after each step, through the logger "comtl".
+        """,
+    "hierarchical_attributes": """
+        tasks_ : ndarray of shape (n_tasks,)
+            Task labels, in the order of the rows of ``coef_``.
+        coef_ : ndarray of shape (n_tasks, n_features){multiclass}
+            Weights of every task, the task column left out.
+        intercept_ : ndarray of shape (n_tasks,)
+            Intercepts.
+        shared_coef_ : ndarray of shape (n_features,)
+            Mean of the population.
+        log_evidence_ : float
+            Logarithm of the restricted likelihood, or its bound for classes, in standardised units.
+        objective_history_ : ndarray of shape (n_iter_ + 1,)
+            Log evidence plus log priors at the start and after each step; never falls.
+        n_iter_, converged_ : int, bool
+            Steps done, and whether they came to an end.
+        feature_clusters_, task_clusters_ : ndarrays
+            Clusters of features and tasks, as many as are clearest.
+        n_features_in_ : int
+            Columns of X seen in fit, the task column counted.
+        """,
     "bi_ranks": """
         n_components : int, default=5
             Columns ``K`` of both factors; capped at ``min(P, T)``.
@@ -256,7 +339,9 @@ def documented(cls: Class) -> Class:
     """
     kind = dict(_CLASSIFIER if "Classifier" in cls.__name__ else _REGRESSOR)
     parameters = inspect.signature(cls).parameters
-    kind |= {name: str(parameters[name].default) for name in ("max_iter", "tol")}
+    kind |= {
+        name: str(parameters[name].default) for name in ("max_iter", "tol") if name in parameters
+    }
     lines = []
     for line in (cls.__doc__ or "").splitlines():
         name = line.strip().strip("<>")

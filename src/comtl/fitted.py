@@ -1,4 +1,4 @@
-"""What all factor models share once fitted: weights, clusters, reading of rows, adaptation."""
+"""What all models share once fitted: weights, clusters, reading of rows."""
 
 from __future__ import annotations
 
@@ -12,20 +12,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .adaptation import adapt_columns, within_span
 from .clusters import cluster_rows, embeddings
 from .data import TaskData, check_finite, encode_tasks, read_rows, read_training
-from .datafits.rows import RowsDatafit
 from .factors import padded
 from .frames import is_frame
 from .losses import Loss
 from .predictor import LinearTasks
 from .problem import Columns, Units
-from .state import State
 
 
 class FittedTasks(BaseEstimator, ABC):
-    """Abstract model with linear weights for each task, made of factors."""
+    """Abstract model with linear weights for each task."""
 
     __metadata_request__predict = {"task": True}
     __metadata_request__score = {"task": True, "sample_weight": True}
@@ -34,7 +31,6 @@ class FittedTasks(BaseEstimator, ABC):
     task_column: str | int | None
     unseen_task: str
     tasks_: np.ndarray
-    _state: State
     _units: Units
     _columns: Columns
     _linear: LinearTasks
@@ -51,8 +47,8 @@ class FittedTasks(BaseEstimator, ABC):
         """Weighted mean loss of cells that fit did not see, targets measured in ``unit``."""
 
     @abstractmethod
-    def _clusters(self) -> tuple[int, int]:
-        """How many feature and task clusters to report."""
+    def _clusters(self) -> tuple[int | None, int | None]:
+        """How many feature and task clusters to report; None leaves it to the weights."""
 
     @abstractmethod
     def _binary(self, data: TaskData, columns: Columns) -> TaskData:
@@ -175,31 +171,8 @@ class FittedTasks(BaseEstimator, ABC):
     def __sklearn_is_fitted__(self) -> bool:
         return "_linear" in vars(self)
 
-    def adapt(
-        self,
-        X: Any,
-        y: Any,
-        task: Any = None,
-        sample_weight: Any = None,
-        *,
-        residual: bool = True,
-    ) -> Self:
-        """Return a model that knows further tasks, learned on the frozen factors.
-
-        Parameters
-        ----------
-        X, y, task, sample_weight
-            Rows of the new tasks, as in ``fit``.
-        residual : bool, default=True
-            Whether a new task may leave the span of the factors by a ridge residual. Its size is
-            set by leave-one-out on the new rows, a model of those rows alone among the
-            candidates. False: the paper's transfer step, weights within the span only.
-
-        Returns
-        -------
-        estimator
-            A copy that knows the old and the new tasks.
-        """
+    def _read_new(self, X: Any, y: Any, task: Any, sample_weight: Any) -> tuple[TaskData, Columns]:
+        """Validated cells of further tasks, and their columns of weights."""
         check_is_fitted(self)
         read_rows(self, X, task)
         reader = copy.copy(self)
@@ -216,17 +189,7 @@ class FittedTasks(BaseEstimator, ABC):
             # The columns of an array have no names: they go on counting.
             data = replace(data, tasks=data.tasks + self.tasks_.max() + 1)
         self._refuse_known(data)
-        columns = Columns.of(data)
-        cells = self._binary(data, columns)
-        loss = self._loss()
-        new = adapt_columns(self._state, self._units, cells, loss, self._within, residual=residual)
-        return self._joined(data, columns, new)
-
-    def _within(
-        self, fit: RowsDatafit, state: State, whitener: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Task factor and intercepts of new tasks without a residual."""
-        return within_span(fit, state, whitener)
+        return data, Columns.of(data)
 
     def _refuse_known(self, data: TaskData) -> None:
         """Refuse what cannot be joined to the tasks at hand."""

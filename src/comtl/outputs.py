@@ -1,4 +1,4 @@
-"""What a fitted factor model says: values for a regressor, classes for a classifier."""
+"""What a fitted model says: values for a regressor, classes for a classifier."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 
-from .base import FactorModel
 from .data import TaskData, encode_tasks
 from .frames import read_classes, read_numbers
 from .problem import Columns, binary_cells
+from .training import TaskModel
 
 
-class RegressorOutputs(RegressorMixin, FactorModel):
+class RegressorOutputs(RegressorMixin, TaskModel):
     """Abstract regressor: the score is the prediction."""
 
     @property
@@ -69,7 +69,7 @@ class RegressorOutputs(RegressorMixin, FactorModel):
         return mean_over_columns(r2_score, truth, guess, missing, sample_weight, least=2)
 
 
-class ClassifierOutputs(ClassifierMixin, FactorModel):
+class ClassifierOutputs(ClassifierMixin, TaskModel):
     """Abstract classifier: the class with the highest score among those its task has seen."""
 
     __metadata_request__predict_proba = {"task": True}
@@ -85,10 +85,10 @@ class ClassifierOutputs(ClassifierMixin, FactorModel):
     def _binary(self, data: TaskData, columns: Columns) -> TaskData:
         return binary_cells(data, columns)
 
-    def _keep(self, step: Any, history: Any, problem: Any, data: TaskData, *rest: Any) -> None:
+    def _describe(self, data: TaskData, columns: Columns) -> None:
         assert data.classes is not None
         self.classes_ = data.classes
-        super()._keep(step, history, problem, data, *rest)
+        super()._describe(data, columns)
 
     def decision_function(self, X: Any, task: Any = None) -> np.ndarray:
         """Return the scores of the classes.

@@ -42,6 +42,21 @@ def require_number(name: str, value: Any, *, low: float = 0.0) -> float:
     return number
 
 
+def require_level(name: str, value: Any) -> float:
+    """Return a probability strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> from comtl.parameters import require_level
+    >>> require_level("level", 0.9)
+    0.9
+    """
+    number = require_number(name, value)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name} must lie between 0 and 1, such as 0.9, got {value!r}.")
+    return number
+
+
 def require_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
     """Return one of the choices.
 

@@ -46,6 +46,23 @@ class LinearTasks:
     intercepts: np.ndarray
     residual: Any = None
 
+    @classmethod
+    def of_weights(
+        cls, coef: np.ndarray, intercepts: np.ndarray, shared: np.ndarray | None = None
+    ) -> LinearTasks:
+        """Tell weights (T, P) apart into a common part, the mean unless given, and factors.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from comtl.predictor import LinearTasks
+        >>> LinearTasks.of_weights(np.array([[1.0, 2.0], [3.0, 2.0]]), np.zeros(2)).shared
+        array([2., 2.])
+        """
+        shared = coef.mean(axis=0) if shared is None else shared
+        left, sizes, right = np.linalg.svd(coef - shared, full_matrices=False)
+        return cls(right.T, left * sizes, shared, intercepts)
+
     @property
     def n_tasks(self) -> int:
         """Number of tasks."""

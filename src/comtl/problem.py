@@ -193,7 +193,7 @@ def choose_datafit(
     """Return Grams where they are exact, small and cheaper to apply; else the rows themselves."""
     features = design.shape[1]
     if loss.quadratic and features <= DENSE_SIDE:
-        table = _complete_table(data, y)
+        table = complete_table(data, y)
         if table is not None:
             return GramDatafit.of_table(design, *table)
         size = design.dtype.itemsize * data.n_tasks * (features + 1) ** 2
@@ -203,7 +203,7 @@ def choose_datafit(
     return RowsDatafit(design, y, data.weights, data.offsets, loss, data.rows)
 
 
-def _complete_table(data: TaskData, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+def complete_table(data: TaskData, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Targets (n, T) and row weights where every task has every row at the same weight."""
     rows = data.X.shape[0]
     if data.rows is None or data.n_tasks == 1 or data.n_cells != rows * data.n_tasks:

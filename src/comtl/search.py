@@ -51,7 +51,9 @@ class Rows:
         rows, labels = read_rows(reader, self.X, self.task)
         classes = read_classes(self.y)[0] if reader._classification else None
         if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
-            strata = classes if classes is not None and classes.ndim == 1 else None
+            strata = None
+            if classes is not None and (classes.ndim == 1 or classes.shape[1] == 1):
+                strata = classes.ravel()
             splitter = TaskStratifiedKFold(require_integer("cv", cv, low=2))
             return list(splitter.split(rows, strata, labels))
         with warnings.catch_warnings():
@@ -189,5 +191,5 @@ class CrossValidated(FactorModel):
     def _chosen(self) -> FactorModel:
         return self._plain(self.best_params_)
 
-    def _clusters(self) -> tuple[int, int]:
+    def _clusters(self) -> tuple[int | None, int | None]:
         return self._chosen()._clusters()

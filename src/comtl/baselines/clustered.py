@@ -68,7 +68,7 @@ class Pool(FactorModel):
     def _place(self) -> tuple[tuple[Any, ...], float]:
         return (), float(self.alpha)
 
-    def _clusters(self) -> tuple[int, int]:
+    def _clusters(self) -> tuple[int | None, int | None]:
         return int(self.n_clusters), int(self.n_clusters)
 
     @property

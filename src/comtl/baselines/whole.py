@@ -138,7 +138,7 @@ class WholeModel(FactorModel):
     def _place(self) -> tuple[tuple[Any, ...], float]:
         return (), float(self.alpha)
 
-    def _clusters(self) -> tuple[int, int]:
+    def _clusters(self) -> tuple[int | None, int | None]:
         return 5, 5
 
     def _relations(self, state: State) -> tuple[AnyRelation, AnyRelation]:

@@ -1,0 +1,135 @@
+"""The field of the leaderboard: comtl's models, every baseline, and boosting with a task id."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from problems import Problem, Split
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from comtl import (
+    HierarchicalClassifier,
+    HierarchicalRegressor,
+    MultitaskClassifier,
+    MultitaskRegressor,
+)
+from comtl.experiments.methods import METHODS
+from comtl.experiments.metrics import choose_cut
+from comtl.experiments.text import held_out_scores
+from comtl.experiments.tuning import tune
+from comtl.search import Rows
+
+OURS = "comtl"
+BOOSTING = "LightGBM + task id"
+STRUCTURES = ("isotropic", "full")
+NAMES = (OURS, *(f"hierarchical {name}" for name in STRUCTURES), BOOSTING, *METHODS)
+
+
+def scores(problem: Problem, split: Split, method: str) -> np.ndarray:
+    """Values, or scores that are positive for the second class, of the test rows."""
+    rows = Rows(split.X, split.y, split.task)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        if method == OURS or method.startswith("hierarchical"):
+            model = _own(problem, method).fit(rows.X, rows.y, task=rows.task)
+        elif method == BOOSTING:
+            return boosted(problem, split)
+        else:
+            text = problem.kind != "values"
+            model = tune(METHODS[method], rows, text=text).model
+    if problem.kind == "values":
+        return model.predict(split.X_test, task=split.task_test)
+    found = model.decision_function(split.X_test, task=split.task_test)
+    if problem.kind == "text" and method != OURS:
+        held = held_out_scores(model, rows)
+        _, cuts = choose_cut(np.asarray(rows.y) > 0, held, np.asarray(rows.task))
+        found = found - np.array([cuts[label] for label in np.asarray(split.task_test).tolist()])
+    return found
+
+
+def _own(problem: Problem, method: str):
+    if method == OURS:
+        if problem.kind == "values":
+            return MultitaskRegressor()
+        return MultitaskClassifier(threshold="macro_f1" if problem.kind == "text" else None)
+    structure = method.removeprefix("hierarchical ")
+    kind = HierarchicalRegressor if problem.kind == "values" else HierarchicalClassifier
+    return kind(structure)
+
+
+def fits(problem: Problem, method: str) -> bool:
+    """Whether a method is meant for a data set at all."""
+    if problem.kind == "text":
+        return not method.startswith("hierarchical") and method != "random-intercept"
+    if problem.name in ("sarcos_test", "mnist_mtl"):
+        return method != BOOSTING or problem.kind == "values"
+    return True
+
+
+LEAVES, RATES, ROUNDS = (4, 8, 16, 31), (0.05,), 400
+"""Boosting is tuned over its leaves and, by its own held-out error, its number of trees."""
+
+
+def boosted(problem: Problem, split: Split) -> np.ndarray:
+    """Gradient boosting on the features and the task as a category, tuned by three folds."""
+    X, y, task = _long(split.X, split.y, split.task)
+    X_test, _, task_test = _long(split.X_test, split.y_test, split.task_test)
+    labels, codes = np.unique(task, return_inverse=True)
+    known = np.searchsorted(labels, task_test)
+    rows, test_rows = (np.column_stack([_dense(a), b]) for a, b in ((X, codes), (X_test, known)))
+    classes = problem.kind != "values"
+    target = (y > 0).astype(int) if classes else y
+    best = min((_cv(rows, target, codes, leaves, classes) for leaves in LEAVES), key=lambda f: f[0])
+    _, leaves, count = best
+    model = _trees(leaves, count, classes).fit(
+        rows, target, categorical_feature=[rows.shape[1] - 1]
+    )
+    found = model.predict_proba(test_rows)[:, 1] - 0.5 if classes else model.predict(test_rows)
+    return found if split.task is not None else found.reshape(len(split.y_test[0]), -1).T
+
+
+def _trees(leaves: int, count: int, classes: bool):
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    kind = LGBMClassifier if classes else LGBMRegressor
+    return kind(
+        num_leaves=leaves,
+        learning_rate=RATES[0],
+        n_estimators=count,
+        min_child_samples=10,
+        cat_smooth=10,
+        n_jobs=1,
+        random_state=0,
+        verbose=-1,
+    )
+
+
+def _cv(rows: np.ndarray, target: np.ndarray, codes: np.ndarray, leaves: int, classes: bool):
+    from lightgbm import early_stopping
+
+    from comtl import TaskStratifiedKFold
+
+    losses, counts = [], []
+    for train, test in TaskStratifiedKFold(3).split(rows, groups=codes):
+        model = _trees(leaves, ROUNDS, classes).fit(
+            rows[train],
+            target[train],
+            eval_set=[(rows[test], target[test])],
+            categorical_feature=[rows.shape[1] - 1],
+            callbacks=[early_stopping(30, verbose=False)],
+        )
+        losses.append(next(iter(model.best_score_["valid_0"].values())))
+        counts.append(model.best_iteration_)
+    return float(np.mean(losses)), leaves, max(int(np.mean(counts)), 1)
+
+
+def _long(X, y, task):
+    if task is not None:
+        return X, y, np.asarray(task)
+    return np.tile(X, (y.shape[1], 1)), y.T.ravel(), np.repeat(np.arange(y.shape[1]), len(X))
+
+
+def _dense(X):
+    return X.toarray() if sparse.issparse(X) else X

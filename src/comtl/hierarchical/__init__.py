@@ -1,0 +1,1 @@
+"""Models of tasks as draws from one population, tuned by the evidence."""

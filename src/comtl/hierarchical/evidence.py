@@ -1,0 +1,86 @@
+"""Priors that the rows make most likely: expectation and maximisation in turn.
+
+Plain steps creep where a variance is small. Each is therefore followed by a change of the scales of
+the effects, fitted to the rows as if they were regression weights (parameter expansion), and taken
+up by the covariance. Where the evidence does not rise with it the plain step stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .likelihoods import Likelihood
+from .posterior import Posterior, Prior
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Prior and posterior after some steps; ``objective`` counts the log priors too."""
+
+    likelihood: Likelihood
+    prior: Prior
+    posterior: Posterior
+    objective: float
+    step: int
+    converged: bool
+
+
+def maximise(likelihood: Likelihood, prior: Prior, *, max_iter: int, tol: float) -> Iterator[Stage]:
+    """Yield ever more likely priors, the first one first.
+
+    It ends once what the steps to come may still gain, by how fast their gains fall, is less than
+    ``tol`` for each row.
+    """
+    stage = _stage(likelihood, prior, 0)
+    yield stage
+    gain = float("inf")
+    for number in range(1, max_iter + 1):
+        fresh = _advanced(stage, number)
+        latest = fresh.objective - stage.objective
+        rate = min(max(latest / gain, 0.0), 0.99) if gain > 0.0 else 0.0
+        gain = latest
+        done = latest / (1.0 - rate) <= tol * likelihood.n_rows
+        stage = replace(fresh, converged=done)
+        yield stage
+        if done:
+            return
+
+
+def _stage(likelihood: Likelihood, prior: Prior, step: int) -> Stage:
+    posterior = likelihood.infer(prior)
+    objective = posterior.log_evidence + prior.structure.log_prior + likelihood.log_prior(prior)
+    return Stage(likelihood, prior, posterior, objective, step, False)
+
+
+def _advanced(stage: Stage, step: int) -> Stage:
+    prior, posterior = stage.prior, stage.posterior
+    tasks = len(posterior.effects)
+    structure = prior.structure.fitted(posterior.moments, tasks)
+    mean_variance = prior.mean_variance
+    if np.isfinite(mean_variance):
+        spread = np.diagonal(posterior.mean_covariance)[:-1]
+        mean_variance = max(float(np.mean(posterior.mean[:-1] ** 2 + spread)), 1e-12)
+    plain = replace(prior, structure=structure, mean_variance=mean_variance)
+    # Scales are fitted to the rows alone; a prior has its say in the plain steps between.
+    if not structure.informed or step % 2:
+        scales, gain = _scales(posterior, structure.groups)
+        likelihood, expanded = stage.likelihood.improved(plain, posterior, gain)
+        fresh = _stage(likelihood, expanded.with_structure(structure.rescaled(scales)), step)
+        if fresh.objective >= stage.objective:
+            return fresh
+    likelihood, plain = stage.likelihood.improved(plain, posterior, 0.0)
+    return _stage(likelihood, plain, step)
+
+
+def _scales(posterior: Posterior, groups: np.ndarray) -> tuple[np.ndarray, float]:
+    """Scales of groups of effects that suit the rows best, and what they take off the errors."""
+    member = np.eye(groups.max() + 1)[groups]
+    pull = member.T @ posterior.pull
+    stiffness = member.T @ posterior.stiffness @ member
+    scales = np.linalg.lstsq(stiffness, pull, rcond=1e-10)[0]
+    gap = scales - 1.0
+    # The quadratic of the scales has its minimum there.
+    return np.abs(scales), float(gap @ stiffness @ gap)

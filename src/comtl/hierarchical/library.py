@@ -1,0 +1,123 @@
+"""The members of the stacked estimators: a fixed list, cut to what a data set has room for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..baselines import (
+    FactoredClassifier,
+    FactoredRegressor,
+    IndependentClassifier,
+    IndependentRegressor,
+    PooledClassifier,
+    PooledRegressor,
+)
+from ..estimators import BiFactorClassifier, BiFactorRegressor
+from ..training import TaskModel
+from .estimators import HierarchicalClassifier, HierarchicalRegressor
+from .population import too_wide
+from .related import RelatedClassifier, RelatedRegressor, has_room
+
+STEPS = 40
+"""Steps of a member's fit: the evidence has nearly reached its top."""
+DIRECTIONS = (1, 2, 3, 5, 8, 12)
+RANK = 15
+PENALTIES = (0.03, 0.3, 3.0)
+RIDGES = (10.0, 30.0)
+RELATED, NOISES = (1, 2, 3), (4.0, 12.0)
+TEXT = {"standardize": False, "loss": "squared", "smoothing": 10.0, "alpha_task": 1.0}
+
+
+def regression_members(n_features: int, n_tasks: int, *, sparse: bool) -> dict[str, TaskModel]:
+    """Members for values, by name.
+
+    Examples
+    --------
+    >>> from comtl.hierarchical.library import regression_members
+    >>> list(regression_members(n_features=1, n_tasks=1, sparse=False))
+    ['pooled', 'intercept']
+    """
+    return _members(
+        {
+            "pooled": PooledRegressor,
+            "independent": IndependentRegressor,
+            "hierarchical": HierarchicalRegressor,
+            "related": RelatedRegressor,
+            "bifactor": BiFactorRegressor,
+            "factored": FactoredRegressor,
+        },
+        n_features,
+        n_tasks,
+        sparse,
+    )
+
+
+def classification_members(n_features: int, n_tasks: int, *, sparse: bool) -> dict[str, TaskModel]:
+    """Members for classes, by name.
+
+    Examples
+    --------
+    >>> from comtl.hierarchical.library import classification_members
+    >>> list(classification_members(n_features=1, n_tasks=1, sparse=False))
+    ['pooled', 'intercept']
+    """
+    return _members(
+        {
+            "pooled": PooledClassifier,
+            "independent": IndependentClassifier,
+            "hierarchical": HierarchicalClassifier,
+            "related": RelatedClassifier,
+            "bifactor": BiFactorClassifier,
+            "factored": FactoredClassifier,
+        },
+        n_features,
+        n_tasks,
+        sparse,
+    )
+
+
+def _members(kinds: dict[str, Any], P: int, T: int, sparse: bool) -> dict[str, TaskModel]:
+    wide = too_wide(P, T)
+    # Columns of text are of one scale as they are.
+    scaled = {"standardize": not (wide and sparse)}
+    plain = {**scaled, "random_state": 0}
+    members: dict[str, TaskModel] = {"pooled": kinds["pooled"](1.0, **plain)}
+    if T > 1:
+        members["independent"] = kinds["independent"](1.0, **plain)
+    if not wide:
+        for name, setting in _structures(P, T).items():
+            if "noise" not in setting or kinds["hierarchical"] is HierarchicalRegressor:
+                members[name] = kinds["hierarchical"](**setting, max_iter=STEPS)
+    if min(P, T) < 2:
+        return members
+    if wide and has_room(P, T):
+        for count in RELATED:
+            for noise in NOISES:
+                member = kinds["related"](count, noise=noise, **scaled)
+                members[f"related {count}, {noise:g}"] = member
+    if wide and sparse:
+        members["bifactor"] = kinds["bifactor"](10, random_state=0, **TEXT)
+        return members
+    for penalty in PENALTIES:
+        member = kinds["bifactor"](RANK, alpha_task=penalty, random_state=0)
+        members[f"bifactor {penalty:g}"] = member
+    for penalty in RIDGES:
+        member = kinds["factored"](RANK, alpha_task=penalty, random_state=0)
+        members[f"factored {penalty:g}"] = member
+    return members
+
+
+def _structures(n_features: int, n_tasks: int) -> dict[str, dict[str, Any]]:
+    settings: dict[str, dict[str, Any]] = {"intercept": {"structure": "intercept"}}
+    if n_tasks > 1:
+        settings["isotropic"] = {"structure": "isotropic"}
+    if min(n_features, n_tasks) < 2:
+        return settings
+    settings["diagonal"] = {"structure": "diagonal"}
+    settings["full"] = {"structure": "full"}
+    settings["full, loose"] = {"structure": "full", "prior_weight": 1.0}
+    settings["full, own noise"] = {"structure": "full", "noise": "task"}
+    for count in DIRECTIONS:
+        if count < min(n_features, n_tasks):
+            settings[f"factor {count}"] = {"structure": "factor", "n_components": count}
+    return settings

@@ -1,0 +1,192 @@
+r"""How rows bear on tasks' effects: noise around a value, or the odds of a class.
+
+Squared loss needs each task's Gram only. The logistic likelihood is bounded from below by a
+quadratic for each row (Jaakkola and Jordan), exact at the score ``ξ`` that the row is given:
+
+.. math:: \log σ(s) \ge \log σ(ξ) + \tfrac12 (s - ξ) - λ(ξ)(s^2 - ξ^2), \quad
+    λ(ξ) = \tanh(ξ/2) / 4ξ
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..arrays import segment_forms, segment_gram, segment_sum
+from ..datafits.gram import GramDatafit
+from .posterior import Posterior, Prior, infer
+
+NOISE_WEIGHT = 8.0
+"""Rows that the common level of noise counts for where each task has its own."""
+LEAST_NOISE = 1e-5
+"""Smallest noise, over what the fit starts from: rows that can be met exactly have no bound."""
+
+
+class Likelihood(ABC):
+    """Rows of all tasks, as seen from their effects."""
+
+    @abstractmethod
+    def infer(self, prior: Prior) -> Posterior:
+        """Posterior of the effects, with the evidence or its bound."""
+
+    @abstractmethod
+    def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
+        """Noise, or place of the bound, that suits the posterior best.
+
+        ``gain`` is what a change of the scales of effects takes off the squared errors.
+        """
+
+    @abstractmethod
+    def log_prior(self, prior: Prior) -> float:
+        """Logarithm of the prior of the noise."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> float:
+        """Weight of all rows."""
+
+    @property
+    @abstractmethod
+    def start_noise(self) -> float:
+        """Noise to start from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian(Likelihood):
+    """Values with normal noise, of one variance or of one for each task.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.datafits.gram import GramDatafit
+    >>> from comtl.hierarchical.likelihoods import Gaussian
+    >>> Gaussian(GramDatafit(np.ones((1, 2, 2)), np.ones((1, 2)), np.ones(1))).n_rows
+    1.0
+    """
+
+    data: GramDatafit
+    own_noise: bool = False
+
+    def infer(self, prior: Prior) -> Posterior:
+        return infer(self.data, prior)
+
+    def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
+        tasks = self.data.n_tasks
+        counts = np.broadcast_to(self.data.gram[:, -1, -1], (tasks,))
+        least = LEAST_NOISE * self.start_noise
+        if not self.own_noise:
+            # The gain counts in units of the noise.
+            left = float(posterior.squares.sum()) - gain * prior.level
+            level = max(left / float(counts.sum()), least)
+            return self, replace(prior, noise=np.full(tasks, level), level=level)
+        level = max(tasks / float((1.0 / prior.noise).sum()), least)
+        noise = (posterior.squares + NOISE_WEIGHT * level) / (counts + NOISE_WEIGHT)
+        return self, replace(prior, noise=np.maximum(noise, least), level=level)
+
+    def log_prior(self, prior: Prior) -> float:
+        if not self.own_noise:
+            return 0.0
+        ratio = prior.level / prior.noise
+        return 0.5 * NOISE_WEIGHT * float((np.log(ratio) - ratio).sum())
+
+    @property
+    def n_rows(self) -> float:
+        return self.data.n_weighted
+
+    @property
+    def start_noise(self) -> float:
+        return 0.5 * max(self.data.total_energy / self.data.n_weighted, 1e-12)
+
+
+@dataclass(frozen=True, eq=False)
+class Bernoulli(Likelihood):
+    """Two classes by the odds of the score, through a bound that is quadratic.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, P + 1)
+        Standardised rows with a last column of ones, those of a task next to each other.
+    signs, weights : ndarrays of shape (n,)
+        Classes as -1 and +1, and weights.
+    offsets : ndarray of shape (T + 1,)
+        Where tasks begin and end.
+    places : ndarray of shape (n,)
+        Scores at which the bound is exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.hierarchical.likelihoods import Bernoulli
+    >>> one = np.ones(1)
+    >>> Bernoulli.of(np.ones((1, 2)), one, one, np.array([0, 1])).data.gram[0, 0, 0]
+    np.float64(0.25)
+    """
+
+    rows: np.ndarray
+    signs: np.ndarray
+    weights: np.ndarray
+    offsets: np.ndarray
+    places: np.ndarray
+    data: GramDatafit
+
+    @classmethod
+    def of(
+        cls,
+        rows: np.ndarray,
+        signs: np.ndarray,
+        weights: np.ndarray,
+        offsets: np.ndarray,
+        places: np.ndarray | None = None,
+    ) -> Bernoulli:
+        """Bound at the given scores, at first at zero."""
+        places = np.zeros(len(signs)) if places is None else places
+        share = 2.0 * weights * _curvature(places)
+        gram = segment_gram(rows, share, offsets)
+        moment = segment_sum(rows * (0.5 * weights * signs)[:, None], offsets)
+        return cls(
+            rows,
+            signs,
+            weights,
+            offsets,
+            places,
+            GramDatafit(gram, moment, np.zeros(len(offsets) - 1)),
+        )
+
+    def infer(self, prior: Prior) -> Posterior:
+        posterior = infer(self.data, prior)
+        # Of the normal likelihood only what depends on the effects is meant.
+        normal = 0.5 * np.log(2.0 * np.pi) * float(self.data.gram[:, -1, -1].sum())
+        bound = posterior.log_evidence + normal + self._constant()
+        return replace(posterior, log_evidence=bound)
+
+    def _constant(self) -> float:
+        at = self.places
+        value = -np.logaddexp(0.0, -at) - 0.5 * at + _curvature(at) * at**2
+        return float(self.weights @ value)
+
+    def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
+        weights = np.repeat(posterior.weights, np.diff(self.offsets), axis=0)
+        scores = np.einsum("nq,nq->n", self.rows, weights)
+        spread = segment_forms(self.rows, posterior.covariances, self.offsets)
+        places = np.sqrt(scores**2 + np.maximum(spread, 0.0))
+        moved = Bernoulli.of(self.rows, self.signs, self.weights, self.offsets, places)
+        return moved, prior
+
+    def log_prior(self, prior: Prior) -> float:
+        return 0.0
+
+    @property
+    def n_rows(self) -> float:
+        return float(self.weights.sum())
+
+    @property
+    def start_noise(self) -> float:
+        return 1.0
+
+
+def _curvature(places: np.ndarray) -> np.ndarray:
+    """``λ(ξ)``, 1/8 at zero."""
+    safe = np.where(np.abs(places) > 1e-4, places, 1.0)
+    return np.where(np.abs(places) > 1e-4, np.tanh(0.5 * safe) / (4.0 * safe), 0.125)

@@ -1,0 +1,185 @@
+"""What the hierarchical estimators share: parameters, the fit, new tasks, error bars."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..data import TaskData
+from ..parameters import require_choice, require_flag, require_integer, require_number
+from ..predictor import LinearTasks
+from ..problem import Columns
+from ..progress import logger, progress_shown
+from ..threads import single_blas
+from ..training import TaskModel
+from .evidence import Stage
+from .families import STRUCTURES, Family
+from .likelihoods import Likelihood
+from .population import Population
+from .posterior import Prior
+
+
+class HierarchicalModel(TaskModel):
+    """Abstract model of tasks as draws from one population."""
+
+    # Declared for type checkers; the final classes set them in their constructors.
+    structure: str
+    n_components: int
+    prior_weight: float | None
+    standardize: bool
+    max_iter: int
+    tol: float
+    verbose: int
+
+    _stages: list[Stage]
+
+    @abstractmethod
+    def _likelihood(self, population: Population) -> Likelihood:
+        """How the rows bear on the effects."""
+
+    def _check_parameters(self) -> None:
+        require_choice("structure", self.structure, STRUCTURES)
+        require_integer("n_components", self.n_components)
+        if self.prior_weight is not None:
+            require_number("prior_weight", self.prior_weight)
+        require_flag("standardize", self.standardize)
+        require_integer("max_iter", self.max_iter)
+        require_number("tol", self.tol)
+        require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
+
+    @property
+    def _family(self) -> Family:
+        return Family(self.structure, self.n_components, self.prior_weight)
+
+    def _population(self, data: TaskData, columns: Columns) -> Population:
+        """Rows in the units of the fit."""
+        cells = self._binary(data, columns)
+        population = Population.of(
+            cells, standardize=self.standardize, classification=self._classification
+        )
+        population.check_size(type(self).__name__)
+        return population
+
+    def _learn(self, data: TaskData, columns: Columns) -> None:
+        self._climb(self._population(data, columns), data, columns)
+
+    def _climb(
+        self,
+        population: Population,
+        data: TaskData,
+        columns: Columns,
+        starts: Sequence[Prior | None] = (),
+    ) -> None:
+        """Raise the evidence to its top, for every class on its own.
+
+        ``starts`` holds the outcome of simpler fits, where there are some.
+        """
+        stages, history = [], []
+        groups = groups_of(columns)
+        with progress_shown(self.verbose), single_blas():
+            for part, start in zip(groups, starts or [None] * len(groups), strict=True):
+                own = population if columns.index is None else population.of_columns(part)
+                steps = self._family.climb(
+                    self._likelihood(own),
+                    own.size,
+                    max_iter=self.max_iter,
+                    tol=self.tol,
+                    start=start,
+                )
+                path, stage = self._watched(steps)
+                stages.append(stage)
+                history.append(path)
+        self._keep(stages, history, population, data, columns)
+
+    def _watched(self, steps: Any) -> tuple[list[float], Stage]:
+        path: list[float] = []
+        stage: Stage | None = None
+        try:
+            for stage in steps:
+                path.append(stage.objective)
+                logger.info("step %d: log evidence %.10g", stage.step, stage.objective)
+        except KeyboardInterrupt:
+            if stage is None:
+                raise
+            warnings.warn(
+                f"Interrupted after step {stage.step}; the model of that step is kept.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+            return path, stage
+        assert stage is not None
+        if not stage.converged:
+            warnings.warn(
+                f"The evidence still rose by more than tol={self.tol:g} a row after "
+                f"max_iter={self.max_iter} steps; raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return path, stage
+
+    def _keep(
+        self,
+        stages: list[Stage],
+        history: list[list[float]],
+        population: Population,
+        data: TaskData,
+        columns: Columns,
+    ) -> None:
+        self._describe(data, columns)
+        self._stages, self._units, self._seed = stages, population.units, 0
+        self.n_iter_ = max(stage.step for stage in stages)
+        self.converged_ = all(stage.converged for stage in stages)
+        self.log_evidence_ = sum(stage.posterior.log_evidence for stage in stages)
+        longest = max(map(len, history))
+        paths = [path + path[-1:] * (longest - len(path)) for path in history]
+        self.objective_history_ = np.sum(paths, axis=0)
+        weights = np.empty((len(columns.task), population.size[1] + 1))
+        common = np.zeros(population.size[1])
+        for part, stage in zip(groups_of(columns), stages, strict=True):
+            weights[part] = stage.posterior.weights
+            common += stage.posterior.mean[:-1] * len(part) / len(weights)
+        self._set_weights(weights, common)
+
+    def _set_weights(self, weights: np.ndarray, common: np.ndarray) -> None:
+        """Keep weights of the standardised rows, the intercept last, in the user's units."""
+        units = self._units
+        scale = units.target_scale * units.inverse_scale
+        intercepts = units.intercepts(weights[:, -1], weights[:, :-1] @ units.shift)
+        linear = LinearTasks.of_weights(weights[:, :-1] * scale, intercepts, common * scale)
+        self._widths = linear.directions.shape[1], linear.directions.shape[1]
+        self._set_linear(linear)
+
+    def _clusters(self) -> tuple[int | None, int | None]:
+        return None, None
+
+
+def groups_of(columns: Columns) -> list[np.ndarray]:
+    """Columns of weights that come from one population: all, or beyond two classes each class."""
+    if columns.index is None:
+        return [np.arange(len(columns.task))]
+    return [np.flatnonzero(columns.label == label) for label in np.unique(columns.label)]
+
+
+def learn_each(models: Sequence[HierarchicalModel], data: TaskData, columns: Columns) -> None:
+    """Fit several models to the same cells; rows are shared, and simpler fits as starts.
+
+    Factors are to come in the order of their directions.
+    """
+    population: Population | None = None
+    isotropic: Sequence[Prior] = ()
+    narrower: Sequence[Prior] = ()
+    for model in models:
+        population = population or model._population(data, columns)
+        factor = model.structure == "factor"
+        starts = (narrower or isotropic) if factor else isotropic
+        model._climb(population, data, columns, starts if model._family.refines else ())
+        reached = [stage.prior for stage in model._stages]
+        if model.structure == "isotropic":
+            isotropic = reached
+        elif factor:
+            narrower = reached

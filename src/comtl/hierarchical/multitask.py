@@ -1,0 +1,211 @@
+"""What the stacked estimators share: members on folds, their weights, one linear model of them."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from ..data import TaskData, encode_tasks
+from ..design import Design
+from ..parameters import require_choice
+from ..predictor import LinearTasks
+from ..problem import Columns, Units
+from ..progress import logger, progress_shown
+from ..search import Rows
+from ..threads import single_blas
+from ..training import TaskModel
+from .basis import Hinges
+from .model import HierarchicalModel, learn_each
+from .related import RelatedTasks, learn_related
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What members say of cells that they did not see: ``scores`` is (n, m)."""
+
+    scores: np.ndarray
+    target: np.ndarray
+    weights: np.ndarray
+    task: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Members on some features, their weights, and how well they do on cells not seen."""
+
+    hinges: Hinges
+    library: dict[str, TaskModel]
+    held: HeldOut
+    weights: dict[str, float]
+    shift: float
+    scores: np.ndarray
+    loss: float
+
+
+class MultitaskModel(TaskModel):
+    """Abstract stack of models of all tasks."""
+
+    # Declared for type checkers; the final classes set them in their constructors.
+    basis: str | None
+    cv: Any
+    n_jobs: int | None
+    verbose: int
+
+    members_: dict[str, TaskModel]
+    weights_: dict[str, float]
+
+    @abstractmethod
+    def _library(self, size: tuple[int, int], *, sparse: bool) -> dict[str, TaskModel]:
+        """Members by name; ``size`` counts features and columns of weights."""
+
+    @abstractmethod
+    def _said(self, member: TaskModel, test: TaskData) -> np.ndarray:
+        """Scores of a fitted member for the cells held out."""
+
+    @abstractmethod
+    def _asked(self, member: TaskModel, test: TaskData) -> tuple[np.ndarray, ...]:
+        """Targets, weights and tasks (numbers in ``test``) of the same cells."""
+
+    @abstractmethod
+    def _stack(self, held: HeldOut) -> tuple[np.ndarray, float]:
+        """Weight of each member, and what is added to every score."""
+
+    @abstractmethod
+    def _told(self, held: HeldOut, scores: np.ndarray) -> None:
+        """Keep what the stack's scores of cells not seen tell of cells to come."""
+
+    def _check_parameters(self) -> None:
+        require_choice("basis", self.basis, (None, "hinges"))
+        require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
+
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
+        """Fit all members, on folds and on all rows, and combine them.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Rows of all tasks; holds the task too where ``task_column`` names it.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Targets; two dimensions: one task a column on shared rows, NaN for missing.
+        task : array-like of shape (n_samples,), optional
+            Task of each row, where it is no column of X.
+        sample_weight : array-like of shape (n_samples,) or that of y, optional
+            Weights; a weight of 2 counts as the row given twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        rows = Rows(X, y, task, sample_weight)
+        data = rows.read(self)
+        columns = Columns.of(data)
+        with progress_shown(self.verbose):
+            tried = [self._tried(rows, data, columns, hinges) for hinges in self._bases(data)]
+            best = min(tried, key=lambda one: one.loss)
+            logger.info("weights: %s", best.weights)
+            self._hinges = best.hinges
+            wide = replace(data, X=best.hinges.expanded(data.X))
+            fitted = learned([best.library[name] for name in best.weights], wide, columns)
+        self.members_ = dict(zip(best.weights, fitted, strict=True))
+        self.weights_ = best.weights
+        self.basis_ = "hinges" if len(best.hinges.columns) else "linear"
+        self._told(best.held, best.scores)
+        self._combine(wide, columns, best.shift)
+        return self
+
+    def _bases(self, data: TaskData) -> list[Hinges]:
+        """Features to choose from: the columns as they are, and with bends if asked for."""
+        plain = Hinges(np.zeros(0, dtype=np.intp), np.zeros(0))
+        hinges = Hinges.of(data.X) if self.basis == "hinges" else plain
+        return [plain, hinges] if len(hinges.columns) else [plain]
+
+    def _tried(self, rows: Rows, data: TaskData, columns: Columns, hinges: Hinges) -> Stack:
+        """Stack of members on given features."""
+        size = data.n_features + len(hinges.columns), len(columns.task)
+        library = self._library(size, sparse=sparse.issparse(data.X))
+        held = self._held_out(rows, data, library, hinges)
+        shares, shift = self._stack(held)
+        weights = {
+            name: share for name, share in zip(library, shares.tolist(), strict=True) if share > 0.0
+        }
+        scores = held.scores @ shares + shift
+        loss = float(held.weights @ self._loss().value(held.target, scores))
+        return Stack(hinges, library, held, weights, shift, scores, loss)
+
+    def _learn(self, data: TaskData, columns: Columns) -> None:
+        raise NotImplementedError  # fit needs the rows, not the cells
+
+    def _read_codes(self, X: Any, task: Any) -> tuple[Any, np.ndarray | None]:
+        X, codes = super()._read_codes(X, task)
+        return self._hinges.expanded(X), codes
+
+    def _held_out(
+        self, rows: Rows, data: TaskData, library: dict[str, TaskModel], hinges: Hinges
+    ) -> HeldOut:
+        """Scores of all members on every fold's test cells."""
+        splits = rows.splits(copy.copy(self), self.cv)
+        models = list(library.values())
+        jobs = (delayed(self._fold)(rows, data, models, hinges, split) for split in splits)
+        parts = []
+        for number, part in enumerate(Parallel(self.n_jobs, return_as="generator")(jobs)):
+            logger.info("fold %d of %d done", number + 1, len(splits))
+            parts.append(part)
+        return HeldOut(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    def _fold(
+        self, rows: Rows, data: TaskData, models: list[TaskModel], hinges: Hinges, split: Any
+    ) -> tuple[np.ndarray, ...]:
+        """Scores, targets, weights and tasks of the cells that one fold holds out."""
+        train, test = (
+            rows.take(part).read(copy.copy(self), classes=data.classes, partial=True)
+            for part in split
+        )
+        train, test = (replace(part, X=hinges.expanded(part.X)) for part in (train, test))
+        fitted = learned(models, train, Columns.of(train))
+        scores = np.stack([self._said(model, test) for model in fitted], axis=1)
+        target, weights, task = self._asked(fitted[0], test)
+        return scores, target, weights, encode_tasks(test.tasks, data.tasks)[task]
+
+    def _combine(self, data: TaskData, columns: Columns, shift: float) -> None:
+        """One linear model of all members."""
+        self._describe(data, columns)
+        design = Design.standardized(data.X, np.ones(data.X.shape[0], data.X.dtype))
+        self._units = Units(design.shift, design.inverse_scale, 0.0, 1.0)
+        self._seed = 0
+        shape = len(columns.task), data.n_features
+        coef, intercepts = np.zeros(shape), np.full(shape[0], shift)
+        for member, share in zip(self.members_.values(), self.weights_.values(), strict=True):
+            linear = member._linear
+            coef += share * linear.coef
+            intercepts += share * linear.intercepts
+        linear = LinearTasks.of_weights(coef, intercepts)
+        self._widths = linear.directions.shape[1], linear.directions.shape[1]
+        self._set_linear(linear)
+
+    def _clusters(self) -> tuple[int | None, int | None]:
+        return None, None
+
+
+def learned(models: Sequence[TaskModel], data: TaskData, columns: Columns) -> list[TaskModel]:
+    """Copies of the models, fitted to the cells."""
+    models = [copy.copy(model) for model in models]
+    with warnings.catch_warnings(), single_blas():
+        # A member need not be at its top to be of use; what it is worth is measured.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        learn_each([m for m in models if isinstance(m, HierarchicalModel)], data, columns)
+        learn_related([m for m in models if isinstance(m, RelatedTasks)], data, columns)
+        for model in models:
+            if not isinstance(model, HierarchicalModel | RelatedTasks):
+                model._learn(data, columns)
+    return models

@@ -1,0 +1,102 @@
+"""Rows of tasks that come from one population, ready for any family of covariances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..arrays import DENSE_BYTES, DENSE_SIDE, with_ones
+from ..data import TaskData
+from ..datafits.gram import GramDatafit
+from ..design import Design
+from ..problem import Units, complete_table, target_units
+from .likelihoods import Bernoulli, Gaussian, Likelihood
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Standardised rows of some columns of weights, and the units they are in."""
+
+    design: Design
+    cells: TaskData
+    target: np.ndarray
+    units: Units
+
+    @classmethod
+    def of(cls, cells: TaskData, *, standardize: bool, classification: bool) -> Population:
+        """Centre and scale; signs of classes are left as they are."""
+        weights = cells.weights
+        row_weights = weights
+        if cells.rows is not None:
+            row_weights = np.bincount(cells.rows, weights, minlength=cells.X.shape[0])
+        design = Design.standardized(cells.X, row_weights, center=True, scale=standardize)
+        shift, scale = 0.0, 1.0
+        if not classification:
+            shift, scale = target_units(cells.y, weights, center=True, scale=True)
+        units = Units(design.shift, design.inverse_scale, shift, scale)
+        return cls(design, cells, units.target(cells.y), units)
+
+    def of_columns(self, columns: np.ndarray) -> Population:
+        """Some of the columns, with their cells."""
+        offsets = self.cells.offsets
+        sizes = np.diff(offsets)[columns]
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
+        cells = np.arange(bounds[-1]) + np.repeat(offsets[:-1][columns] - bounds[:-1], sizes)
+        part = replace(
+            self.cells,
+            y=self.cells.y[cells],
+            weights=self.cells.weights[cells],
+            offsets=bounds,
+            tasks=self.cells.tasks[columns],
+            rows=cells if self.cells.rows is None else self.cells.rows[cells],
+        )
+        return replace(self, cells=part, target=self.target[cells])
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of columns of weights and of features."""
+        return self.cells.n_tasks, self.cells.n_features
+
+    def check_size(self, owner: str) -> None:
+        """Refuse more features than covariances of all tasks have room for."""
+        tasks, features = self.size
+        if too_wide(features, tasks):
+            raise ValueError(
+                f"X has {features} features and there are {tasks} tasks, too many for the "
+                f"covariances of {owner}: leave out features or project them first (for text: "
+                "TruncatedSVD), or use BiFactor models, which have no such limit."
+            )
+
+    @property
+    def row_design(self) -> Design:
+        """The rows of the cells, one for each."""
+        rows = self.cells.rows
+        return self.design if rows is None else replace_rows(self.design, rows)
+
+    def gaussian(self, *, own_noise: bool) -> Likelihood:
+        """Likelihood of values."""
+        table = complete_table(self.cells, self.target)
+        if table is not None and not own_noise:
+            return Gaussian(GramDatafit.of_table(self.design, *table))
+        grams = GramDatafit.of_cells(
+            self.row_design, self.target, self.cells.weights, self.cells.offsets
+        )
+        return Gaussian(grams, own_noise)
+
+    def bernoulli(self) -> Likelihood:
+        """Likelihood of two classes."""
+        design = self.row_design
+        rows = np.concatenate([design.dense_rows(*part) for part in design.dense_blocks()])
+        cells = self.cells
+        return Bernoulli.of(with_ones(rows), self.target, cells.weights, cells.offsets)
+
+
+def replace_rows(design: Design, rows: np.ndarray) -> Design:
+    """View of other rows in the units of a design."""
+    return Design(design.X[rows], design.shift, design.inverse_scale)
+
+
+def too_wide(n_features: int, n_tasks: int) -> bool:
+    """Whether there are more features than covariances of all tasks have room for."""
+    return n_features > DENSE_SIDE or 8 * n_tasks * (n_features + 1) ** 2 > DENSE_BYTES

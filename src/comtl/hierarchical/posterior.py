@@ -1,0 +1,172 @@
+r"""What the rows say of tasks' effects, given their covariance and the noise.
+
+.. math:: y_t = \tilde X_t (β + u_t) + e_t, \quad u_t \sim N(0, B), \quad e_t \sim N(0, σ_t^2 I),
+    \quad β \sim N(0, v I) \text{ or flat}
+
+with the intercept as the last column of ``X̃``. The mean ``β`` is integrated out too, so that its
+uncertainty counts (restricted likelihood). All tasks are worked on in one batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..datafits.gram import GramDatafit
+from .structures import Structure
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """Where tasks come from, and the noise of their rows.
+
+    Parameters
+    ----------
+    structure : Structure
+        Covariance of a task's own effects.
+    noise : ndarray of shape (T,)
+        Variance of the noise of each task.
+    level : float
+        Variance of the noise that tasks have in common.
+    mean_variance : float
+        Variance of the common slopes; infinite where they are free.
+    """
+
+    structure: Structure
+    noise: np.ndarray
+    level: float
+    mean_variance: float
+
+    @property
+    def mean_precision(self) -> np.ndarray:
+        """Prior precision of the common slopes, and of the common intercept, which is free."""
+        slopes = np.full(self.structure.n_features, 1.0 / self.mean_variance)
+        return np.append(slopes, 0.0)
+
+    def with_structure(self, structure: Structure) -> Prior:
+        """Return the same prior with other effects."""
+        return replace(self, structure=structure)
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Effects of all tasks given their rows.
+
+    Parameters
+    ----------
+    log_evidence : float
+        Logarithm of the restricted likelihood.
+    mean, mean_covariance
+        The common part ``β`` and its covariance.
+    effects : ndarray of shape (T, q)
+        Means of ``u_t``.
+    covariances : ndarray of shape (T, q, q)
+        Covariances of ``β + u_t``.
+    moments : ndarray of shape (q, q)
+        Sum of ``E[u_t u_tᵀ]``.
+    squares : ndarray of shape (T,)
+        Expected squared errors of each task's rows.
+    pull, stiffness : ndarrays of shape (q,) and (q, q)
+        Expected errors as a quadratic of the scales of the effects.
+    """
+
+    log_evidence: float
+    mean: np.ndarray
+    mean_covariance: np.ndarray
+    effects: np.ndarray
+    covariances: np.ndarray
+    moments: np.ndarray
+    squares: np.ndarray
+    pull: np.ndarray
+    stiffness: np.ndarray
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weights of each task, the intercept last, ``(T, q)``."""
+        return self.mean + self.effects
+
+
+def infer(data: GramDatafit, prior: Prior) -> Posterior:
+    """Posterior of all effects under a prior.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.datafits.gram import GramDatafit
+    >>> from comtl.hierarchical.posterior import Prior, infer
+    >>> from comtl.hierarchical.structures import InterceptOnly
+    >>> gram = np.array([[[0.0, 0.0], [0.0, 4.0]]] * 2)
+    >>> data = GramDatafit(gram, np.array([[0.0, 4.0], [0.0, -4.0]]), np.array([6.0, 6.0]))
+    >>> prior = Prior(InterceptOnly(1.0, 1), np.ones(2), 1.0, 1.0)
+    >>> infer(data, prior).effects[:, 1]
+    array([ 0.8, -0.8])
+    """
+    tasks, size = data.moment.shape
+    root = prior.structure.root
+    width = root.shape[1]
+    precision = 1.0 / prior.noise
+    gram = np.broadcast_to(data.gram, (tasks, size, size))
+    scaled = precision[:, None, None] * gram
+    seen = (scaled.reshape(tasks * size, size) @ root).reshape(tasks, size, width)
+    inner = np.eye(width) + root.T @ seen
+    inverse = np.linalg.inv(inner)
+    own = root @ inverse @ root.T
+    shrink = own @ scaled  # V A / σ²
+    moment = precision[:, None] * data.moment
+    told = (own @ moment[:, :, None])[:, :, 0]
+    # The common part: what is left of each task's rows once its own effects have had their share.
+    flat = scaled.reshape(tasks * size, size)
+    stiff = scaled.sum(axis=0) - flat.T @ shrink.reshape(tasks * size, size)
+    stiff = 0.5 * (stiff + stiff.T) + np.diag(prior.mean_precision)
+    right = moment.sum(axis=0) - flat.T @ told.ravel()
+    covariance, log_determinant = _inverse(stiff)
+    mean = covariance @ right
+    gap = moment - (scaled @ mean[:, None])[:, :, 0]
+    latent = (inverse @ (gap @ root)[:, :, None])[:, :, 0]
+    effects = latent @ root.T
+    spread = shrink @ covariance  # minus the covariance of u_t and β
+    tilted = spread @ np.swapaxes(shrink, 1, 2)
+    around = own + tilted
+    total = around + covariance - spread - np.swapaxes(spread, 1, 2)
+    moments = effects.T @ effects + around.sum(axis=0)
+    weights = mean + effects
+    image = (gram @ weights[:, :, None])[:, :, 0]
+    errors = data.energy + np.einsum("tq,tq->t", weights, image - 2.0 * data.moment)
+    squares = errors + np.einsum("tqr,tqr->t", gram, total)
+    counts = np.broadcast_to(data.gram[:, -1, -1], (tasks,))
+    free = np.count_nonzero(prior.mean_precision == 0.0)
+    slopes = prior.mean_precision[prior.mean_precision > 0.0]
+    # As sums of squares: a difference of large numbers would lose it where the noise is small.
+    quadratic = float(precision @ errors) + float(np.vdot(latent, latent))
+    quadratic += float(prior.mean_precision @ mean**2)
+    log_evidence = -0.5 * (
+        float(counts @ np.log(2.0 * np.pi * prior.noise))
+        + _log_determinants(inner)
+        + quadratic
+        + log_determinant
+        - float(np.log(slopes).sum())
+        - free * np.log(2.0 * np.pi)
+    )
+    # E[u (c - A β)] and E[A ∘ u uᵀ], for the scales.
+    pull = np.einsum("tq,tq->q", effects, gap) + np.einsum("tqr,tqr->q", scaled, spread)
+    outer = effects[:, :, None] * effects[:, None, :] + around
+    stiffness = np.einsum("tqr,tqr->qr", scaled, outer)
+    return Posterior(
+        log_evidence, mean, covariance, effects, total, moments, squares, pull, stiffness
+    )
+
+
+def _inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
+    """Inverse and log determinant of a semidefinite matrix, over the directions it has."""
+    values, basis = np.linalg.eigh(matrix)
+    kept = values > values[-1] * len(values) * np.finfo(values.dtype).eps
+    safe = np.where(kept, values, 1.0)
+    inverse = (basis * np.where(kept, 1.0 / safe, 0.0)) @ basis.T
+    return inverse, float(np.log(safe).sum())
+
+
+def _log_determinants(matrices: np.ndarray) -> float:
+    """Sum of the log determinants of definite matrices."""
+    triangles = np.linalg.cholesky(0.5 * (matrices + np.swapaxes(matrices, 1, 2)))
+    return 2.0 * float(np.log(np.diagonal(triangles, axis1=1, axis2=2)).sum())

@@ -1,0 +1,232 @@
+"""The models to reach for first: no choice to make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..data import TaskData, encode_tasks
+from ..docstrings import documented
+from ..losses import Logistic, Loss, Squared
+from ..outputs import ClassifierOutputs, RegressorOutputs
+from ..parameters import require_choice, require_level
+from ..training import TaskModel
+from .intervals import Residuals
+from .library import classification_members, regression_members
+from .multitask import HeldOut, MultitaskModel
+from .stacking import stack_odds, stack_values
+from .thresholds import METRICS, best_cut
+
+
+@documented
+class MultitaskRegressor(RegressorOutputs, MultitaskModel):
+    r"""The best linear model of all tasks, without a parameter to choose.
+
+    A fixed library of members is fitted: hierarchical models of every structure, BiFactor models,
+    one model for all tasks and one for each. They are combined by weights that are not negative
+    and suit rows best that the members did not see. The result is one linear model for each task.
+
+    Parameters
+    ----------
+    <stacked>
+
+    Attributes
+    ----------
+    <stacked_attributes>
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import MultitaskRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(300, 3)), np.repeat(np.arange(20), 15)
+    >>> y = X[:, 0] + rng.normal(size=20)[task] + rng.normal(size=300)
+    >>> model = MultitaskRegressor().fit(X, y, task=task)
+    >>> lower, upper = model.predict_interval(X, level=0.9, task=task)
+    >>> bool(0.85 < np.mean((lower < y) & (y < upper)) < 0.97)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        basis: str | None = None,
+        cv: Any = 5,
+        task_column: str | int | None = None,
+        unseen_task: str = "mean",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.basis = basis
+        self.cv = cv
+        self.task_column = task_column
+        self.unseen_task = unseen_task
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _loss(self) -> Loss:
+        return Squared()
+
+    def _library(self, size: tuple[int, int], *, sparse: bool) -> dict[str, TaskModel]:
+        return regression_members(*size, sparse=sparse)
+
+    def _said(self, member: TaskModel, test: TaskData) -> np.ndarray:
+        codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
+        return member._cell_scores(test, codes)
+
+    def _asked(self, member: TaskModel, test: TaskData) -> tuple[np.ndarray, ...]:
+        return test.y, test.weights, test.codes
+
+    def _stack(self, held: HeldOut) -> tuple[np.ndarray, float]:
+        center = float(np.average(held.target, weights=held.weights))
+        shares = stack_values(held.scores - center, held.target - center, held.weights)
+        return shares, center * (1.0 - float(shares.sum()))
+
+    def _told(self, held: HeldOut, scores: np.ndarray) -> None:
+        self._residuals = Residuals.of(held.target - scores, held.weights, held.task)
+
+    def predict(self, X: Any, task: Any = None, return_std: bool = False) -> Any:
+        """Predict the target of each row for its task.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Rows.
+        task : array-like of shape (n_samples,), optional
+            Task of each row, where it is no column of X.
+        return_std : bool, default=False
+            Whether to return the standard deviation of a new target as well, from the errors on
+            rows that the members did not see.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_tasks), or two of them
+            Predictions, and their standard deviations if asked for.
+        """
+        guess = super().predict(X, task)
+        return (guess, self._spread(guess, X, task)) if return_std else guess
+
+    def _spread(self, guess: np.ndarray, X: Any, task: Any) -> np.ndarray:
+        _, codes = self._read_codes(X, task)
+        each = self._residuals.scales
+        return np.broadcast_to(each[:-1] if codes is None else each[codes], guess.shape).copy()
+
+    def predict_interval(
+        self, X: Any, level: float = 0.9, task: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds between which a new target lies with probability ``level``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Rows.
+        level : float, default=0.9
+            Probability, between 0 and 1.
+        task : array-like of shape (n_samples,), optional
+            Task of each row, where it is no column of X.
+
+        Returns
+        -------
+        lower, upper : ndarrays of shape (n_samples,) or (n_samples, n_tasks)
+            The bounds.
+        """
+        level = require_level("level", level)
+        guess, spread = self.predict(X, task, return_std=True)
+        low, high = self._residuals.quantiles(level)
+        return guess + low * spread, guess + high * spread
+
+
+@documented
+class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
+    r"""The best linear classifier of all tasks, without a parameter to choose.
+
+    See :class:`MultitaskRegressor`; the members are combined by the likelihood of classes that
+    they did not see.
+
+    Parameters
+    ----------
+    threshold : {None, "accuracy", "balanced_accuracy", "f1", "macro_f1"}, default=None
+        Metric, as a mean over tasks, for which the cut between two classes is chosen on rows that
+        the members did not see. The cut becomes part of the intercepts. None: even odds.
+    <stacked>
+
+    Attributes
+    ----------
+    <classes>
+    <stacked_attributes>
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import MultitaskClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(300, 3)), np.repeat(np.arange(20), 15)
+    >>> y = X[:, 0] + rng.normal(size=20)[task] + rng.normal(size=300) > 0
+    >>> MultitaskClassifier().fit(X, y, task=task).score(X, y, task=task) > 0.7
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        threshold: str | None = None,
+        basis: str | None = None,
+        cv: Any = 5,
+        task_column: str | int | None = None,
+        unseen_task: str = "mean",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.threshold = threshold
+        self.basis = basis
+        self.cv = cv
+        self.task_column = task_column
+        self.unseen_task = unseen_task
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_choice("threshold", self.threshold, (None, *METRICS))
+
+    def _loss(self) -> Loss:
+        return Logistic()
+
+    def _library(self, size: tuple[int, int], *, sparse: bool) -> dict[str, TaskModel]:
+        return classification_members(*size, sparse=sparse)
+
+    def _said(self, member: TaskModel, test: TaskData) -> np.ndarray:
+        assert isinstance(member, ClassifierOutputs)
+        codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
+        if member._columns.index is None:
+            return member._cell_scores(test, codes)
+        scores, seen = member._decisions(test.X, codes)
+        assert seen is not None
+        return scores[seen]
+
+    def _asked(self, member: TaskModel, test: TaskData) -> tuple[np.ndarray, ...]:
+        assert isinstance(member, ClassifierOutputs)
+        if member._columns.index is None:
+            return np.where(test.y == 1, 1.0, -1.0), test.weights, test.codes
+        if self.threshold is not None:
+            raise ValueError(
+                f"threshold={self.threshold!r} is a cut between two classes, but y has "
+                f"{len(member.classes_)}; leave threshold=None."
+            )
+        codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
+        _, seen = member._decisions(test.X, codes)
+        assert seen is not None
+        cell, label = np.nonzero(seen)
+        return np.where(test.y[cell] == label, 1.0, -1.0), test.weights[cell], test.codes[cell]
+
+    def _stack(self, held: HeldOut) -> tuple[np.ndarray, float]:
+        shares, shift = stack_odds(held.scores, held.target, held.weights)
+        if self.threshold is None:
+            return shares, shift
+        scores = held.scores @ shares + shift
+        cut = best_cut(self.threshold, scores, held.target > 0, held.weights, held.task)
+        return shares, shift - cut
+
+    def _told(self, held: HeldOut, scores: np.ndarray) -> None:
+        pass

@@ -1,0 +1,62 @@
+"""The cut between two classes that suits a metric best."""
+
+from __future__ import annotations
+
+import numpy as np
+
+METRICS = ("accuracy", "balanced_accuracy", "f1", "macro_f1")
+CUTS = 201
+
+
+def best_cut(
+    metric: str, scores: np.ndarray, truth: np.ndarray, weights: np.ndarray, task: np.ndarray
+) -> float:
+    """Score above which the second class should be said, by the mean of a metric over tasks.
+
+    Of cuts that do equally well the middle one is taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.hierarchical.thresholds import best_cut
+    >>> scores = np.array([-2.0, -1.0, 0.2, 3.0])
+    >>> cut = best_cut("f1", scores, scores > 0, np.ones(4), np.zeros(4, dtype=int))
+    >>> bool(-1.0 <= cut < 0.2)
+    True
+    """
+    ordered = np.unique(np.quantile(scores, np.linspace(0.0, 1.0, CUTS)))
+    cuts = 0.5 * (ordered[1:] + ordered[:-1]) if len(ordered) > 1 else ordered
+    # For every task and cut, the weight of rows above it.
+    tasks, codes = np.unique(task, return_inverse=True)
+    below = np.searchsorted(cuts, scores)
+    place = codes * (len(cuts) + 1) + below
+    size = len(tasks) * (len(cuts) + 1)
+
+    def above(chosen: np.ndarray) -> np.ndarray:
+        table = np.bincount(place, weights * chosen, minlength=size).reshape(len(tasks), -1)
+        return table[:, ::-1].cumsum(axis=1)[:, ::-1]
+
+    hits, alarms = above(truth), above(~truth)
+    positive, negative = hits[:, :1], alarms[:, :1]
+    hits, alarms = hits[:, 1:], alarms[:, 1:]
+    value = _value(metric, hits, alarms, positive, negative).mean(axis=0)
+    best = np.flatnonzero(value >= value.max() - 1e-12)
+    return float(cuts[best[len(best) // 2]])
+
+
+def _value(
+    metric: str, hits: np.ndarray, alarms: np.ndarray, positive: np.ndarray, negative: np.ndarray
+) -> np.ndarray:
+    missed, quiet = positive - hits, negative - alarms
+
+    def share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+        return np.where(whole > 0.0, part / np.where(whole > 0.0, whole, 1.0), 0.0)
+
+    if metric == "accuracy":
+        return share(hits + quiet, positive + negative)
+    if metric == "balanced_accuracy":
+        return 0.5 * (share(hits, positive) + share(quiet, negative))
+    second = share(2.0 * hits, 2.0 * hits + alarms + missed)
+    if metric == "f1":
+        return second
+    return 0.5 * (second + share(2.0 * quiet, 2.0 * quiet + missed + alarms))

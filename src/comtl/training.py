@@ -1,0 +1,56 @@
+"""What all models share in fitting: reading, then learning, then what was learned from."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+from .data import TaskData, read_training
+from .fitted import FittedTasks
+from .problem import Columns
+
+
+class TaskModel(FittedTasks):
+    """Abstract model of tasks that can be fitted."""
+
+    __metadata_request__fit = {"task": True, "sample_weight": True}
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse bad parameters before any work."""
+
+    @abstractmethod
+    def _learn(self, data: TaskData, columns: Columns) -> None:
+        """Learn the columns of weights from the cells, and keep what came of it."""
+
+    def _describe(self, data: TaskData, columns: Columns) -> None:
+        """Keep what the fit was told."""
+        self.tasks_ = data.tasks
+        self._columns = columns
+        self._multi_output = data.multi_output
+
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
+        """Fit all tasks together.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Rows of all tasks; holds the task too where ``task_column`` names it.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Targets; two dimensions: one task a column on shared rows, NaN for missing.
+        task : array-like of shape (n_samples,), optional
+            Task of each row, where it is no column of X.
+        sample_weight : array-like of shape (n_samples,) or that of y, optional
+            Weights; a weight of 2 counts as the row given twice, so weights that sum to one
+            stand for a single row.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        data = read_training(self, X, y, task, sample_weight, classification=self._classification)
+        columns = Columns.of(data)
+        self._learn(data, columns)
+        return self

@@ -1,0 +1,237 @@
+"""The hierarchical engine: posteriors against dense normals, evidence that never falls."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from comtl.arrays import segment_forms
+from comtl.datafits.gram import GramDatafit
+from comtl.design import Design
+from comtl.hierarchical.evidence import maximise
+from comtl.hierarchical.families import STRUCTURES, Family
+from comtl.hierarchical.likelihoods import Bernoulli, Gaussian
+from comtl.hierarchical.posterior import Prior, infer
+from comtl.hierarchical.structures import Diagonal, Factor, Full, InterceptOnly
+
+FAMILIES = [
+    Family("intercept"),
+    Family("isotropic"),
+    Family("diagonal"),
+    Family("full"),
+    Family("full", prior_weight=1.0),
+    Family("factor", 1),
+    Family("factor", 2),
+]
+
+
+def problem(seed=0, tasks=4, features=3, rows=6):
+    """Rows of tasks of different size, the intercept as last column."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, rows + 1, tasks)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    X = rng.standard_normal((offsets[-1], features))
+    code = np.repeat(np.arange(tasks), sizes)
+    W = rng.standard_normal((tasks, features)) + rng.standard_normal(features)
+    y = np.einsum("np,np->n", X, W[code]) + rng.standard_normal(tasks)[code]
+    y += 0.5 * rng.standard_normal(len(y))
+    weights = rng.choice([1.0, 2.0], len(y))
+    return X, y, weights, offsets, code
+
+
+def grams(X, y, weights, offsets):
+    return GramDatafit.of_cells(Design.plain(X), y, weights, offsets)
+
+
+def structures(features, rng):
+    A = rng.standard_normal((features + 1, features + 1))
+    return [
+        InterceptOnly(0.7, features),
+        Diagonal(0.7, rng.uniform(0.1, 1.0, features)),
+        Factor.isotropic(0.7, 0.4, features),
+        Factor(0.7, 0.2, rng.standard_normal((features, 1)), 1),
+        replace(Full.about(np.ones(features + 1), 1.0), matrix=A @ A.T),
+    ]
+
+
+def dense(X, y, weights, code, prior):
+    """Restricted likelihood and posterior of β + u_t from the normal law of all rows."""
+    rows = np.column_stack([X, np.ones(len(y))])
+    B, q = prior.structure.covariance, rows.shape[1]
+    tasks = len(prior.noise)
+    same = code[:, None] == code
+    # A weight of w is w rows: their mean has the variance of the noise over w.
+    noise = prior.noise[code] / weights
+    V = same * (rows @ B @ rows.T) + np.diag(noise)
+    precision = np.linalg.inv(V)
+    stiff = rows.T @ precision @ rows + np.diag(prior.mean_precision)
+    mean = np.linalg.solve(stiff, rows.T @ precision @ y)
+    gap = y - rows @ mean
+    total = gap @ precision @ gap + mean @ (prior.mean_precision * mean)
+    finite = prior.mean_precision[prior.mean_precision > 0]
+    log = -0.5 * (
+        np.linalg.slogdet(V)[1]
+        + np.linalg.slogdet(stiff)[1]
+        - np.log(finite).sum()
+        + total
+        + (len(y) - (q - len(finite))) * np.log(2 * np.pi)
+    )
+    # Rows beyond the first of a repeated row add the factor of noise around their mean.
+    extra = weights - 1.0
+    log += -0.5 * np.sum(extra * np.log(2 * np.pi * prior.noise[code]) + np.log(weights))
+    C = np.linalg.inv(stiff)
+    effects, covariances = [], []
+    for t in range(tasks):
+        own = code == t
+        cross = B @ rows[own].T
+        gain = np.zeros((q, len(y)))
+        gain[:, own] = cross
+        gain = gain @ precision
+        effects.append(gain @ gap)
+        left = np.eye(q) - gain @ rows
+        covariances.append(B - gain[:, own] @ cross.T + left @ C @ left.T)
+    return log, mean, np.array(effects), np.array(covariances)
+
+
+@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("mean_variance", [np.inf, 0.8])
+def test_posterior_and_evidence_equal_those_of_the_dense_normal(number, mean_variance):
+    X, y, weights, offsets, code = problem(number, rows=9)
+    structure = structures(X.shape[1], np.random.default_rng(number))[number]
+    noise = np.random.default_rng(1).uniform(0.3, 1.0, len(offsets) - 1)
+    prior = Prior(structure, noise, 0.5, mean_variance)
+    found = infer(grams(X, y, weights, offsets), prior)
+    log, mean, effects, covariances = dense(X, y, weights, code, prior)
+    np.testing.assert_allclose(found.log_evidence, log, rtol=1e-9)
+    np.testing.assert_allclose(found.mean, mean, atol=1e-9)
+    np.testing.assert_allclose(found.effects, effects, atol=1e-9)
+    np.testing.assert_allclose(found.covariances, covariances, atol=1e-9)
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_the_quadratic_of_the_scales_is_that_of_expected_errors(number):
+    """By drawing effects from their posterior."""
+    X, y, weights, offsets, code = problem(number, rows=9)
+    structure = structures(X.shape[1], np.random.default_rng(number))[number]
+    tasks = len(offsets) - 1
+    prior = Prior(structure, np.full(tasks, 0.5), 0.5, np.inf)
+    found = infer(grams(X, y, weights, offsets), prior)
+    one = np.ones(X.shape[1] + 1)
+    # With all scales at one the expected errors are those of the posterior itself.
+    rows = np.column_stack([X, np.ones(len(y))])
+    gap = y - np.einsum("nq,nq->n", rows, found.weights[code])
+    spread = np.einsum("nq,nqr,nr->n", rows, found.covariances[code], rows)
+    expected = np.bincount(code, weights * (gap**2 + spread))
+    np.testing.assert_allclose(found.squares, expected, rtol=1e-8)
+    # f(γ) = f(0) - 2 γ·pull + γ·stiffness γ, and f(0) are the errors of the mean alone.
+    around = y - rows @ found.mean
+    base = np.sum(weights * around**2)
+    base += np.einsum("n,nq,qr,nr->", weights, rows, found.mean_covariance, rows)
+    value = base / 0.5 - 2.0 * one @ found.pull + one @ found.stiffness @ one
+    np.testing.assert_allclose(value, found.squares.sum() / 0.5, rtol=1e-8)
+
+
+def climbed(likelihood, family, size, **options):
+    return list(family.climb(likelihood, size, **{"max_iter": 30, "tol": 0.0, **options}))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    family=st.sampled_from(FAMILIES),
+    own_noise=st.booleans(),
+    tasks=st.integers(2, 6),
+)
+def test_the_evidence_never_falls(seed, family, own_noise, tasks):
+    X, y, weights, offsets, _ = problem(seed, tasks)
+    likelihood = Gaussian(grams(X, y, weights, offsets), own_noise)
+    path = [stage.objective for stage in climbed(likelihood, family, (tasks, X.shape[1]))]
+    assert np.all(np.diff(path) >= -1e-7 * (1.0 + np.abs(path[-1])))
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), family=st.sampled_from(FAMILIES), tasks=st.integers(2, 6))
+def test_the_bound_of_classes_never_falls(seed, family, tasks):
+    X, y, weights, offsets, _ = problem(seed, tasks)
+    rows = np.column_stack([X, np.ones(len(y))])
+    likelihood = Bernoulli.of(rows, np.where(y > 0, 1.0, -1.0), weights, offsets)
+    path = [stage.objective for stage in climbed(likelihood, family, (tasks, X.shape[1]))]
+    assert np.all(np.diff(path) >= -1e-7 * (1.0 + np.abs(path[-1])))
+
+
+def test_the_bound_lies_below_the_evidence_of_classes():
+    """One task, an intercept only: the evidence is an integral over one number and the mean."""
+    rng = np.random.default_rng(0)
+    signs = np.where(rng.random(12) < 0.7, 1.0, -1.0)
+    rows = np.ones((12, 2)) * [0.0, 1.0]
+    offsets = np.array([0, 6, 12])
+    likelihood = Bernoulli.of(rows, signs, np.ones(12), offsets)
+    prior = Prior(InterceptOnly(0.5, 1), np.ones(2), 1.0, 1.0)
+    for _ in range(50):
+        posterior = likelihood.infer(prior)
+        likelihood, prior = likelihood.improved(prior, posterior, 0.0)
+    bound = likelihood.infer(prior).log_evidence
+    grid = np.linspace(-8.0, 8.0, 801)
+    density = np.exp(-0.5 * grid**2 / 0.5) / np.sqrt(2 * np.pi * 0.5)
+    step = grid[1] - grid[0]
+    likely = []
+    for b in grid:  # the common intercept is free, so it is integrated with weight one
+        each = []
+        for part in (signs[:6], signs[6:]):
+            score = -np.logaddexp(0.0, -part[:, None] * (b + grid)).sum(axis=0)
+            each.append(np.sum(np.exp(score) * density) * step)
+        likely.append(np.prod(each))
+    evidence = np.log(np.sum(likely) * step)
+    assert evidence - 0.5 < bound <= evidence
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=str)
+def test_a_maximum_is_flat(family):
+    """At the end no change of noise or scale raises the evidence."""
+    X, y, weights, offsets, _ = problem(3, tasks=12, rows=12)
+    likelihood = Gaussian(grams(X, y, weights, offsets))
+    *_, end = climbed(likelihood, family, (12, X.shape[1]), max_iter=3000, tol=1e-11)
+    best = end.objective
+    groups = end.prior.structure.groups.max() + 1
+    for share in (0.99, 1.01):
+        louder = replace(end.prior, noise=end.prior.noise * share)
+        assert likelihood.infer(louder).log_evidence + end.prior.structure.log_prior < best + 1e-4
+        for number in range(groups):
+            scales = np.ones(groups)
+            scales[number] = share
+            structure = end.prior.structure.rescaled(scales)
+            value = likelihood.infer(end.prior.with_structure(structure)).log_evidence
+            assert value + structure.log_prior < best + 1e-4
+
+
+def test_expansion_is_faster_than_plain_steps():
+    rng = np.random.default_rng(0)
+    tasks, rows = 40, 10
+    X = rng.standard_normal((tasks * rows, 4))
+    code = np.repeat(np.arange(tasks), rows)
+    y = X[:, 0] + 0.05 * rng.standard_normal(tasks)[code] + rng.standard_normal(len(code))
+    data = grams(X, y, np.ones(len(y)), np.arange(0, len(y) + 1, rows))
+    likelihood = Gaussian(data)
+    prior = Prior(Factor.isotropic(0.1, 0.1, 4), np.full(tasks, 0.5), 0.5, np.inf)
+    *_, fast = maximise(likelihood, prior, max_iter=20, tol=0.0)
+    plain, stage = prior, None
+    for _ in range(20):
+        stage = likelihood.infer(plain)
+        structure = plain.structure.fitted(stage.moments, tasks)
+        _, plain = likelihood.improved(plain.with_structure(structure), stage, 0.0)
+    assert fast.posterior.log_evidence > likelihood.infer(plain).log_evidence + 1e-3
+
+
+def test_quadratic_forms_of_segments():
+    rng = np.random.default_rng(0)
+    rows, matrices = rng.standard_normal((9, 3)), rng.standard_normal((3, 3, 3))
+    offsets = np.array([0, 1, 7, 9])
+    code = np.repeat(np.arange(3), np.diff(offsets))
+    expected = [row @ matrices[t] @ row for row, t in zip(rows, code, strict=True)]
+    np.testing.assert_allclose(segment_forms(rows, matrices, offsets), expected)
+
+
+def test_names_of_structures():
+    assert set(STRUCTURES) == {family.structure for family in FAMILIES}

@@ -1,0 +1,200 @@
+"""The hierarchical estimators: references, error bars, the contract."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from comtl import HierarchicalClassifier, HierarchicalRegressor
+from comtl.hierarchical.families import STRUCTURES
+
+KINDS = (HierarchicalRegressor, HierarchicalClassifier)
+
+
+@parametrize_with_checks(
+    [kind(structure) for kind in KINDS for structure in ("isotropic", "full")]
+    + [HierarchicalRegressor("factor", noise="task")]
+)
+def test_checks(estimator, check):
+    check(estimator)
+
+
+def draw(seed=0, tasks=30, rows=12, features=4, noise=1.0):
+    """Slopes of tasks around common ones, and intercepts of their own."""
+    rng = np.random.default_rng(seed)
+    task = np.repeat(np.arange(tasks), rows)
+    X = rng.standard_normal((len(task), features))
+    W = np.linspace(1.0, -1.0, features) + 0.5 * rng.standard_normal((tasks, features))
+    y = np.einsum("np,np->n", X, W[task]) + rng.standard_normal(tasks)[task]
+    return X, y + noise * rng.standard_normal(len(task)), task, W
+
+
+def test_it_recovers_the_variances_of_the_population():
+    X, y, task, _ = draw(tasks=400, rows=30)
+    model = HierarchicalRegressor("isotropic").fit(X, y, task=task)
+    prior, units = model._stages[0].prior, model._units
+    slopes = prior.structure.rest * units.target_scale**2 * np.mean(units.inverse_scale) ** 2
+    assert slopes == pytest.approx(0.25, rel=0.1)
+    assert prior.structure.intercept * units.target_scale**2 == pytest.approx(1.0, rel=0.15)
+    assert prior.level * units.target_scale**2 == pytest.approx(1.0, rel=0.05)
+    np.testing.assert_allclose(model.shared_coef_, np.linspace(1.0, -1.0, 4), atol=0.1)
+
+
+def real(name, target, task, columns):
+    folder = os.environ.get("COMTL_DATA")
+    path = Path(folder or ".") / "hierarchical" / f"{name}.parquet"
+    if folder is None or not path.exists():
+        pytest.skip("the data set is not here: set COMTL_DATA to the folder of the data")
+    table = pd.read_parquet(path)
+    X = table[columns].to_numpy().astype(float)
+    return X, table[target].to_numpy().astype(float), table[task].to_numpy()
+
+
+@pytest.mark.parametrize(
+    "name, target, task, columns",
+    [
+        ("exam", "normexam", "school", ["standLRT"]),
+        ("sleepstudy", "Reaction", "Subject", ["Days"]),
+    ],
+)
+def test_random_intercepts_equal_those_of_a_mixed_model(name, target, task, columns):
+    """Restricted likelihood, against statsmodels."""
+    mixed = pytest.importorskip("statsmodels.regression.mixed_linear_model")
+    X, y, labels = real(name, target, task, columns)
+    model = HierarchicalRegressor("intercept", tol=1e-10, max_iter=5000).fit(X, y, task=labels)
+    known = mixed.MixedLM(y, np.column_stack([np.ones(len(y)), X]), labels).fit(reml=True)
+    prior, scale = model._stages[0].prior, model._units.target_scale
+    assert prior.level * scale**2 == pytest.approx(known.scale, rel=0.01)
+    assert prior.structure.intercept * scale**2 == pytest.approx(
+        float(np.ravel(known.cov_re)[0]), rel=0.01
+    )
+    np.testing.assert_allclose(
+        model.predict(X, task=labels), known.fittedvalues, atol=1e-3 * np.std(y)
+    )
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_it_beats_separate_and_pooled_fits(structure):
+    X, y, task, W = draw(rows=8)
+    model = HierarchicalRegressor(structure).fit(X, y, task=task)
+    rng = np.random.default_rng(5)
+    X_test = rng.standard_normal((3000, 4))
+    t = rng.integers(0, 30, 3000)
+    truth = np.einsum("np,np->n", X_test, W[t])
+    guess = model.predict(X_test, task=t) - model.intercept_[t]
+    error = np.mean((guess - truth) ** 2)
+    pooled = np.mean((X_test @ W.mean(axis=0) - truth) ** 2)
+    separate = []
+    for number in range(30):
+        own = task == number
+        rows = np.column_stack([X[own], np.ones(own.sum())])
+        w = np.linalg.lstsq(rows, y[own], rcond=None)[0]
+        separate.append(np.mean((X_test[t == number] @ (w[:-1] - W[number])) ** 2))
+    assert error < np.mean(separate)
+    if structure != "intercept":
+        assert error < pooled
+
+
+def test_error_bars_cover():
+    X, y, task, W = draw(seed=1, tasks=60)
+    model = HierarchicalRegressor("isotropic").fit(X, y, task=task)
+    rng = np.random.default_rng(2)
+    t = rng.integers(0, 60, 4000)
+    X_test = rng.standard_normal((4000, 4))
+    own = model.intercept_  # the true ones are not kept; their error is part of the interval
+    y_test = np.einsum("np,np->n", X_test, W[t]) + own[t] + rng.standard_normal(4000)
+    low, high = model.predict_interval(X_test, 0.9, task=t)
+    assert 0.87 < np.mean((low < y_test) & (y_test < high)) < 0.94
+    guess, deviation = model.predict(X_test, task=t, return_std=True)
+    np.testing.assert_allclose((low + high) / 2, guess)
+    assert deviation.shape == guess.shape and np.all(deviation > 0.9)
+    # A task that was never seen is less certain.
+    assert model.predict(X_test, task=np.full(4000, 99), return_std=True)[1].min() > np.median(
+        deviation
+    )
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        model.predict_interval(X, 1.5, task=task)
+
+
+def test_error_bars_for_every_task_of_a_table():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3))
+    Y = X @ rng.standard_normal((3, 5)) + rng.standard_normal((40, 5))
+    model = HierarchicalRegressor("full").fit(X, Y)
+    guess, deviation = model.predict(X, return_std=True)
+    assert guess.shape == deviation.shape == (40, 5)
+    one = model._deviations  # the same rows one task at a time
+    assert one(X, None).shape == (40, 5)
+    Y[3, 2] = np.nan
+    holed = HierarchicalRegressor("full").fit(X, Y).predict(X, return_std=True)
+    assert np.isfinite(holed).all()
+    np.testing.assert_allclose(holed[0], guess, atol=0.5)
+
+
+def test_a_table_is_rows_of_all_tasks():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((30, 3))
+    Y = X @ rng.standard_normal((3, 4)) + 0.3 * rng.standard_normal((30, 4))
+    table = HierarchicalRegressor("full").fit(X, Y)
+    long = HierarchicalRegressor("full").fit(
+        np.tile(X, (4, 1)), Y.T.ravel(), task=np.repeat(np.arange(4), 30)
+    )
+    np.testing.assert_allclose(table.coef_, long.coef_, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sparse_equals_dense_and_weights_are_repetitions(kind):
+    X, y, task, _ = draw(tasks=6, rows=10)
+    X = np.where(X > 0.3, X, 0.0)
+    y = y > 0 if kind is HierarchicalClassifier else y
+    settings = {"structure": "full", "max_iter": 40, "tol": 0.0}
+    with pytest.warns(ConvergenceWarning):
+        dense = kind(**settings).fit(X, y, task=task)
+        packed = kind(**settings).fit(sparse.csr_array(X), y, task=task)
+        weight = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
+        heavy = kind(**settings).fit(X, y, task=task, sample_weight=weight)
+        again = np.repeat(np.arange(len(y)), weight.astype(int))
+        twice = kind(**settings).fit(X[again], y[again], task=task[again])
+    np.testing.assert_allclose(packed.coef_, dense.coef_, atol=1e-7)
+    np.testing.assert_allclose(heavy.coef_, twice.coef_, atol=1e-6)
+
+
+def test_classes_of_tasks():
+    rng = np.random.default_rng(0)
+    X, task = rng.standard_normal((600, 2)), np.repeat(np.arange(30), 20)
+    angle = np.where(task % 2, 0.0, 0.5)
+    y = np.digitize(X[:, 0] * np.cos(angle) + X[:, 1] * np.sin(angle), [-0.5, 0.5])
+    model = HierarchicalClassifier("full").fit(X, y, task=task)
+    assert model.coef_.shape == (30, 3, 2)
+    assert model.score(X, y, task=task) > 0.75
+    binary = HierarchicalClassifier("full").fit(X, y > 0, task=task)
+    chance = binary.predict_proba(X, task=task)
+    np.testing.assert_allclose(chance.sum(axis=1), 1.0)
+    assert binary.score(X, y > 0, task=task) > 0.9
+
+
+def test_it_says_what_is_wrong():
+    X, y, task, _ = draw(tasks=3)
+    with pytest.raises(ValueError, match="structure must be one of"):
+        HierarchicalRegressor("round").fit(X, y, task=task)
+    with pytest.raises(ValueError, match="noise must be one of"):
+        HierarchicalRegressor(noise="loud").fit(X, y, task=task)
+    with pytest.raises(ValueError, match="leave out features"):
+        HierarchicalRegressor().fit(np.ones((4, 2000)), np.arange(4.0), task=[0, 0, 1, 1])
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 steps"):
+        HierarchicalRegressor(max_iter=1).fit(X, y, task=task)
+
+
+def test_clusters_of_tasks_are_found():
+    rng = np.random.default_rng(0)
+    task = np.repeat(np.arange(20), 40)
+    X = rng.standard_normal((800, 4))
+    sign = np.where(np.arange(20) < 10, 1.0, -1.0)
+    y = 2.0 * sign[task] * X[:, 0] + 0.3 * rng.standard_normal(800)
+    model = HierarchicalRegressor("factor", n_components=1).fit(X, y, task=task)
+    assert model.task_clusters_.tolist() == [0] * 10 + [1] * 10

@@ -1,0 +1,268 @@
+"""The stacked estimators and what they are made of."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.model_selection import KFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from comtl import MultitaskClassifier, MultitaskRegressor
+from comtl.datasets import make_syn4
+from comtl.design import Design
+from comtl.hierarchical.intervals import Residuals
+from comtl.hierarchical.related import RelatedRegressor
+from comtl.hierarchical.stacking import stack_odds, stack_values
+from comtl.hierarchical.task_covariance import (
+    CentredRows,
+    kernel_moments,
+    relation_moments,
+    solve_related,
+)
+from comtl.hierarchical.thresholds import METRICS, best_cut
+
+
+@parametrize_with_checks([MultitaskRegressor(cv=2), MultitaskClassifier(cv=2), RelatedRegressor(1)])
+def test_checks(estimator, check):
+    check(estimator)
+
+
+def draw(seed=0, tasks=8, rows=20, features=3):
+    rng = np.random.default_rng(seed)
+    task = np.repeat(np.arange(tasks), rows)
+    X = rng.standard_normal((len(task), features))
+    W = 1.0 + 0.5 * rng.standard_normal((tasks, features))
+    y = np.einsum("np,np->n", X, W[task]) + rng.standard_normal(tasks)[task]
+    return X, y + rng.standard_normal(len(task)), task
+
+
+def test_the_members_make_one_linear_model():
+    X, y, task = draw()
+    model = MultitaskRegressor().fit(X, y, task=task)
+    assert set(model.members_) == set(model.weights_)
+    assert all(weight > 0 for weight in model.weights_.values())
+    coef = sum(model.weights_[name] * member.coef_ for name, member in model.members_.items())
+    np.testing.assert_allclose(model.coef_, coef, atol=1e-10)
+    center = np.mean(y)
+    each = [
+        weight * (model.members_[name].predict(X, task=task) - center)
+        for name, weight in model.weights_.items()
+    ]
+    np.testing.assert_allclose(model.predict(X, task=task), center + sum(each), atol=1e-8)
+    again = MultitaskRegressor(n_jobs=2).fit(X, y, task=task)
+    np.testing.assert_allclose(again.coef_, model.coef_, rtol=1e-9, atol=1e-10)
+
+
+def test_the_folds_are_the_users_own():
+    X, y, task = draw()
+    splits = list(KFold(3, shuffle=True, random_state=0).split(X))
+    one = MultitaskRegressor(cv=splits).fit(X, y, task=task)
+    other = MultitaskRegressor(cv=KFold(3, shuffle=True, random_state=0)).fit(X, y, task=task)
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+def test_it_is_about_as_good_as_its_best_member():
+    data = make_syn4(random_state=1)
+    model = MultitaskRegressor(cv=3).fit(data.X, data.y, task=data.task)
+
+    def error(one):
+        return np.mean((one.predict(data.X_test, task=data.task_test) - data.y_test) ** 2)
+
+    best = min(error(member) for member in model.members_.values())
+    assert error(model) < 1.05 * best
+
+
+def test_intervals_hold_what_they_promise():
+    X, y, task = draw(seed=1, tasks=40)
+    half = np.arange(len(y)) % 2 == 0
+    model = MultitaskRegressor(cv=3).fit(X[half], y[half], task=task[half])
+    low, high = model.predict_interval(X[~half], 0.9, task=task[~half])
+    assert 0.86 < np.mean((low < y[~half]) & (y[~half] < high)) < 0.95
+    _, spread = model.predict(X, task=task, return_std=True)
+    assert spread.shape == y.shape
+    low, high = model.predict_interval(X[:2], 0.5, task=[99, 98])
+    assert np.all(low < high)
+
+
+def test_a_table_with_holes():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 3))
+    Y = X @ rng.standard_normal((3, 4)) + 0.3 * rng.standard_normal((50, 4))
+    Y[::7, 1] = np.nan
+    model = MultitaskRegressor(cv=3).fit(X, pd.DataFrame(Y, columns=list("abcd")))
+    guess, spread = model.predict(X, return_std=True)
+    assert guess.shape == spread.shape == (50, 4)
+    assert np.nanmean((guess - Y) ** 2) < 0.2
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_cut_is_part_of_the_intercepts(metric):
+    X, y, task = draw(seed=2)
+    positive = y > np.quantile(y, 0.8)
+    plain = MultitaskClassifier(cv=3).fit(X, positive, task=task)
+    model = MultitaskClassifier(threshold=metric, cv=3).fit(X, positive, task=task)
+    score = model.decision_function(X, task=task)
+    np.testing.assert_array_equal(model.predict(X, task=task), score > 0)
+    np.testing.assert_allclose(model.coef_, plain.coef_)
+    shift = model.intercept_ - plain.intercept_
+    np.testing.assert_allclose(shift, shift[0])
+
+
+def test_bends_are_taken_where_they_help():
+    rng = np.random.default_rng(0)
+    X, task = rng.standard_normal((400, 2)), np.repeat(np.arange(8), 50)
+    flag = (rng.random(400) < 0.5).astype(float)
+    X = np.column_stack([X, flag])
+    y = np.abs(X[:, 0]) + 0.3 * rng.standard_normal(8)[task] + 0.3 * rng.standard_normal(400)
+    bent = MultitaskRegressor(basis="hinges", cv=3).fit(X, y, task=task)
+    straight = MultitaskRegressor(cv=3).fit(X, y, task=task)
+    assert bent.basis_ == "hinges" and straight.basis_ == "linear"
+    assert bent.coef_.shape == (8, 3 + 2 * 4)  # the flag has two values and no bends
+    assert bent.score(X, y, task=task) > straight.score(X, y, task=task) + 0.2
+    linear = X[:, 0] + 0.3 * rng.standard_normal(400)
+    kept = MultitaskRegressor(basis="hinges", cv=3).fit(X, linear, task=task)
+    assert kept.score(X, linear, task=task) > 0.85
+    packed = sparse.csr_array(X)
+    assert MultitaskRegressor(basis="hinges", cv=3).fit(packed, y, task=task).basis_ == "linear"
+    with pytest.raises(ValueError, match="basis must be one of"):
+        MultitaskRegressor(basis="bends").fit(X, y, task=task)
+
+
+def test_classes_beyond_two():
+    X, y, task = draw(seed=3)
+    labels = np.array(["low", "middle", "high"])[np.digitize(y, np.quantile(y, [0.3, 0.7]))]
+    labels[task == 0] = np.where(labels[task == 0] == "high", "middle", labels[task == 0])
+    model = MultitaskClassifier(cv=3).fit(X, labels, task=task)
+    assert model.coef_.shape == (8, 3, 3)
+    assert model.score(X, labels, task=task) > 0.6
+    chance = model.predict_proba(X, task=task)
+    np.testing.assert_allclose(chance.sum(axis=1), 1.0)
+    with pytest.raises(ValueError, match="threshold"):
+        MultitaskClassifier(threshold="f1", cv=3).fit(X, labels, task=task)
+
+
+def wide(seed=0, tasks=6, rows=30, features=2500):
+    """Text-like rows: the sign of what counts differs from task to task."""
+    rng = np.random.default_rng(seed)
+    task = np.repeat(np.arange(tasks), rows)
+    X = sparse.random_array((len(task), features), density=0.05, rng=rng, format="csr")
+    sign = np.where(np.arange(tasks) % 2, 1.0, -1.0)
+    w = rng.standard_normal(features)
+    score = (X @ w) * sign[task]
+    return X, score + 0.1 * rng.standard_normal(len(task)), task, sign
+
+
+def test_signs_that_flip_between_tasks_are_learnt():
+    X, y, task, sign = wide(rows=150)
+    rows = CentredRows(
+        Design.standardized(X, np.ones(len(y)), scale=False),
+        np.ones(len(y)),
+        np.arange(0, 901, 150),
+    )
+    target = rows.center(y)
+    relation, noise = relation_moments(rows, target, *kernel_moments(rows))
+    assert noise > 0
+    off = ~np.eye(6, dtype=bool)
+    assert np.corrcoef(relation[off], np.outer(sign, sign)[off])[0, 1] > 0.8
+    model = MultitaskClassifier(cv=3).fit(X, y > 0, task=task)
+    assert any(name.startswith("related") for name in model.weights_)
+    assert model.coef_.shape == (6, 2500)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_related_weights_equal_the_kernel_solution(packed):
+    rng = np.random.default_rng(0)
+    offsets = np.array([0, 4, 9, 12])
+    code = np.repeat(np.arange(3), np.diff(offsets))
+    X = rng.standard_normal((12, 20)) * (rng.random((12, 20)) < 0.6)
+    weights = rng.choice([1.0, 2.0], 12)
+    design = Design.standardized(sparse.csr_array(X) if packed else X, weights)
+    rows = CentredRows(design, weights, offsets)
+    Z = X * design.inverse_scale - design.shift
+    root = np.sqrt(weights)
+    M = np.zeros((12, 12))
+    for t in range(3):
+        own = code == t
+        M[np.ix_(own, own)] = np.outer(root[own], root[own]) / weights[own].sum()
+    centre = np.eye(12) - M
+    Z = centre @ (root[:, None] * Z)
+    y = centre @ rng.standard_normal(12)
+    C, rest, noise = rng.standard_normal((3, 1)), 0.4, 0.7
+    omega = C @ C.T + rest * np.eye(3)
+    kernel = (Z @ Z.T) * omega[np.ix_(code, code)]
+    dual = np.linalg.solve(kernel + noise * np.eye(12), y)
+    W = omega[:, code] @ (dual[:, None] * Z)
+    found = solve_related(rows, y, C, rest, noise, tol=1e-12)
+    np.testing.assert_allclose(found, W, atol=1e-8)
+    products, traces = kernel_moments(rows)
+    K = Z @ Z.T
+    blocks = [[np.sum(K[np.ix_(code == s, code == t)] ** 2) for t in range(3)] for s in range(3)]
+    np.testing.assert_allclose(products, blocks, rtol=1e-8)
+    np.testing.assert_allclose(
+        traces, [np.trace(K[np.ix_(code == t, code == t)]) for t in range(3)]
+    )
+
+
+def test_random_probes_stand_in_for_the_kernel(monkeypatch):
+    X, y, _, _ = wide(rows=40)
+    rows = CentredRows(
+        Design.standardized(X, np.ones(len(y)), scale=False), np.ones(len(y)), np.arange(0, 241, 40)
+    )
+    products, traces = kernel_moments(rows)
+    monkeypatch.setattr("comtl.hierarchical.task_covariance.EXACT_ROWS", 0)
+    guess, sums = kernel_moments(rows)
+    np.testing.assert_allclose(np.diagonal(guess), np.diagonal(products), rtol=0.3)
+    np.testing.assert_allclose(sums, traces, rtol=0.1)
+
+
+def test_weights_of_members_are_optimal():
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((200, 4))
+    truth = scores[:, 0] - 0.5 * scores[:, 1] + rng.standard_normal(200)
+    weights = rng.uniform(0.5, 2.0, 200)
+    found = stack_values(scores, truth, weights)
+    slope = scores.T @ (weights * (scores @ found - truth))
+    assert np.all(found >= 0) and np.all(slope >= -1e-8)
+    np.testing.assert_allclose(slope[found > 0], 0.0, atol=1e-8)
+    signs = np.where(truth > 0.3, 1.0, -1.0)
+    shares, shift = stack_odds(scores, signs, weights)
+    chance = 1.0 / (1.0 + np.exp(-(scores @ shares + shift)))
+    gap = weights * (chance - (signs > 0))
+    slope = scores.T @ gap
+    assert np.all(shares >= 0) and np.all(slope > -0.05)
+    np.testing.assert_allclose(slope[shares > 1e-6], 0.0, atol=0.05)
+    assert abs(gap.sum()) < 0.05
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_no_cut_is_better(metric):
+    from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
+
+    rng = np.random.default_rng(0)
+    scores, task = rng.standard_normal(300), rng.integers(0, 4, 300)
+    truth = scores + rng.standard_normal(300) > 1.0
+    named = {
+        "accuracy": accuracy_score,
+        "balanced_accuracy": balanced_accuracy_score,
+        "f1": f1_score,
+        "macro_f1": lambda a, b: f1_score(a, b, average="macro"),
+    }[metric]
+
+    def value(cut):
+        return np.mean([named(truth[task == t], scores[task == t] > cut) for t in range(4)])
+
+    cut = best_cut(metric, scores, truth, np.ones(300), task)
+    assert value(cut) >= max(value(other) for other in np.linspace(-2, 2, 81)) - 0.01
+
+
+def test_errors_of_tasks_with_few_rows_lean_on_all():
+    rng = np.random.default_rng(0)
+    task = np.repeat([0, 1, 2], [500, 500, 2])
+    errors = rng.standard_normal(1002) * np.array([1.0, 3.0, 0.01])[task]
+    found = Residuals.of(errors, np.ones(1002), task)
+    assert found.scales[0] == pytest.approx(1.0, rel=0.1)
+    assert found.scales[1] == pytest.approx(3.0, rel=0.1)
+    assert found.scales[2] > 1.0
+    low, high = found.quantiles(0.9)
+    inside = (errors >= low * found.scales[task]) & (errors <= high * found.scales[task])
+    assert 0.88 < inside.mean() < 0.93
