@@ -27,6 +27,7 @@ from .data import TaskData
 from .datafits.rows import RowsDatafit
 from .factors import Factors
 from .losses import Loss
+from .memberships import task_moves
 from .penalties import Ridge
 from .problem import Units
 from .state import State
@@ -88,7 +89,10 @@ def within_span(
             break
         before = value
         quadratic = expansion.task_quadratic(directions)
-        moved, _ = task_step(quadratic, frozen, Inner(1e-8, 1000))
+        if penalty.hard:
+            moved, _ = task_moves(fit, quadratic, frozen)
+        else:
+            moved, _ = task_step(quadratic, frozen, Inner(1e-8, 1000))
         frozen = descend(fit, frozen, frozen.at(moved))
         if not penalty.smooth:  # Else the task step moved the intercepts too.
             at = fit.expand(frozen.factors)

@@ -21,6 +21,7 @@ from .datafits.base import Datafit, Expansion, TaskQuadratic
 from .extrapolation import Reach, beyond
 from .factors import Factors
 from .gauge import gauge_step
+from .memberships import task_moves
 from .penalties import Penalty, choose_penalty
 from .starts import empty_factors, start_factors
 from .state import State
@@ -255,7 +256,10 @@ def _sweep(
     quadratic = datafit.expand(state.factors).task_quadratic(state.factors.F)
     for name, step in (("G", task_step), ("S", core_step)):
         if name in state.penalties and name not in state.fixed:
-            point, solution = step(quadratic, state, inner)
+            if state.penalties[name].hard:
+                point, solution = task_moves(datafit, quadratic, state)
+            else:
+                point, solution = step(quadratic, state, inner)
             solvers[name] = solution.solver
             before, state = state, descend(datafit, state, state.at(point))
             quadratic = _moved(datafit, quadratic, before.factors, state.factors)

@@ -18,6 +18,7 @@ from .data import TaskData
 from .datafits.rows import RowsDatafit
 from .factors import Factors, padded
 from .losses import Logistic, Loss, Squared
+from .memberships import Membership
 from .parameters import require_choice, require_flag, require_integer, require_number
 from .penalties import L1, Free, LearnedRelation, NonNegative, Penalty, Ridge, Simplex
 from .problem import Columns, Problem, build_problem
@@ -44,6 +45,8 @@ def make_penalty(kind: str | None, strength: float) -> Penalty:
         return Free()
     if kind == "simplex":
         return Simplex()
+    if kind == "clusters":
+        return Membership()
     named: dict[str, type[Penalty]] = {
         "relation": LearnedRelation,
         "ridge": Ridge,

@@ -52,9 +52,21 @@ def cluster_rows(points: np.ndarray, count: int | None, seed: int) -> np.ndarray
             labels = _means(points, min(count, distinct), seed)
         else:
             labels = _clearest(points, min(MOST_CLUSTERS, distinct - 1), seed)
-    _, first = np.unique(labels, return_index=True)
-    order = np.argsort(np.argsort(first))
-    return order[labels]
+    return in_order(labels)
+
+
+def in_order(labels: np.ndarray) -> np.ndarray:
+    """Number clusters in the order of their first row, without gaps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.clusters import in_order
+    >>> in_order(np.array([3, 0, 3]))
+    array([0, 1, 0])
+    """
+    _, first, places = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[places]
 
 
 def _means(points: np.ndarray, count: int, seed: int) -> np.ndarray:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
-from .alternation import Recipe
+import numpy as np
+
+from .alternation import Recipe, Schedule, Step
 from .base import LEAST, FactorModel, make_penalty
+from .cluster_starts import best_of_starts
+from .clusters import in_order
+from .factors import Factors
+from .memberships import labels_of
 from .parameters import require_choice, require_flag, require_integer, require_number
 from .penalties import Penalty, spectral
+from .problem import Problem
 from .sparse_relations import SparseLearnedRelation, require_dense_side
+from .threads import single_blas
 
 FACTOR_PENALTIES = ("relation", "ridge", "l1", "nonnegative", "simplex")
+CLUSTERS = "clusters"
 CORE_PENALTIES = ("ridge", "l1", "nonnegative", None)
 
 
@@ -28,6 +38,8 @@ class CoClustering(FactorModel):
     shared: bool
     alpha_shared: float
 
+    _factor_penalties: tuple[str, ...] = FACTOR_PENALTIES
+
     @abstractmethod
     def _penalties(self) -> dict[str, Penalty]:
         """Penalty of each factor."""
@@ -35,8 +47,8 @@ class CoClustering(FactorModel):
     def _check_parameters(self) -> None:
         for name in ("alpha_feature", "alpha_task", "alpha_relation", "alpha_shared"):
             require_number(name, getattr(self, name))
-        require_choice("feature_penalty", self.feature_penalty, FACTOR_PENALTIES)
-        require_choice("task_penalty", self.task_penalty, FACTOR_PENALTIES)
+        require_choice("feature_penalty", self.feature_penalty, self._factor_penalties)
+        require_choice("task_penalty", self.task_penalty, self._factor_penalties)
         require_choice("relation_penalty", self.relation_penalty, (None, "l1"))
         require_flag("shared", self.shared)
         super()._check_parameters()
@@ -146,6 +158,9 @@ class BiFactor(CoClustering):
 class TriFactor(CoClustering):
     r"""Abstract three-factor model :math:`W = F S G^\top`."""
 
+    # Two hard sides leave no weights without a core, hence three factors only.
+    _factor_penalties = (*FACTOR_PENALTIES, CLUSTERS)
+
     def __init__(
         self,
         n_feature_clusters: int = 5,
@@ -217,8 +232,36 @@ class TriFactor(CoClustering):
             "G": self._factor_penalty(self.task_penalty, self.alpha_task),
         }
 
+    def _steps(
+        self,
+        problem: Problem,
+        schedule: Schedule,
+        seed: int,
+        factors: Factors | None = None,
+        *,
+        anneal: bool = False,
+    ) -> Iterator[Step]:
+        """Yield the fit sweep by sweep; that of hard clusters is the best of several runs."""
+        if factors is not None or CLUSTERS not in (self.feature_penalty, self.task_penalty):
+            yield from super()._steps(problem, schedule, seed, factors, anneal=anneal)
+            return
+        recipe = self._recipe(problem.datafit.n_features, problem.datafit.n_tasks)
+        with single_blas():
+            like = problem.units.shift
+            yield from best_of_starts(problem.datafit, recipe, schedule, like=like, seed=seed)
+
     def _clusters(self) -> tuple[int | None, int | None]:
         return int(self.n_feature_clusters), int(self.n_task_clusters)
+
+    def _cached_clusters(self, side: str) -> np.ndarray:
+        """Clusters as the fit made them where they are hard, else from the weights."""
+        state, several = self._state, self._columns.index is not None
+        if side == "features" and state.penalties["F"].hard:
+            return in_order(labels_of(state.factors.F))
+        # Beyond two classes a task has a membership for each of them.
+        if side == "tasks" and state.penalties["G"].hard and not several:
+            return in_order(labels_of(self._linear.task_factor))
+        return super()._cached_clusters(side)
 
     @property
     def n_feature_clusters_(self) -> int:

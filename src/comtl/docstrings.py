@@ -210,7 +210,11 @@ _BLOCKS = {
             λ1, the penalty of the feature factor.
         feature_penalty, task_penalty : str, default="relation"
             What bounds each factor: "relation" (learned Σ or Ω), "ridge", "l1", "nonnegative"
-            (with ridge) or "simplex" (rows are shares; no λ).
+            (with ridge) or "simplex" (rows are shares; no λ). TriFactor also takes "clusters":
+            each row belongs to one column, and moves where the loss of the data falls (no λ).
+            On both sides the weights are then constant on blocks of features and tasks, the core
+            holds the blocks' weights, and K1 and K2 are true numbers of clusters. The best of
+            several runs is kept, from starts of their own: ``init`` has no part in it.
         relation_penalty : {None, "l1"}, default=None
             "l1" learns sparse relations: λ times an ℓ1 norm of the inverse of Σ and Ω is added, so
             that features or tasks that have nothing to do with each other, given the others, have
@@ -271,7 +275,8 @@ _BLOCKS = {
             with ``@`` and ``toarray()``. With ``relation_penalty="l1"`` a ``SparseRelation``, whose
             ``precision`` holds the sparse inverse.
         feature_clusters_, task_clusters_ : ndarray
-            Clusters of features and tasks, from the singular vectors of the weights.
+            Clusters of features and tasks, from the singular vectors of the weights; the
+            memberships themselves where the penalty of that side is "clusters".
         solver_ : dict
             Where the rows lived and which solver ran for each factor.
         objective_history_ : ndarray of shape (n_iter_ + 1,)

@@ -56,7 +56,10 @@ class TriFactorRegressor(RegressorOutputs, TriFactor):
     .. math:: \min \sum_i ω_i (y_i - x_i^\top F S g_{t(i)} - b_{t(i)})^2
         + λ_1 \mathrm{tr}(F^\top Σ^{-1} F) + λ_2 \mathrm{tr}(G^\top Ω^{-1} G) + λ_3 R(S)
 
-    The core ``S`` lets features and tasks have different numbers of clusters.
+    The core ``S`` lets features and tasks have different numbers of clusters. With relations or
+    ridge on every factor only the lower of the two counts; with ``feature_penalty="clusters"``
+    and ``task_penalty="clusters"`` both do: features of a cluster share their weights (once scaled
+    to unit variance), tasks of a cluster their model.
 
     Parameters
     ----------
@@ -81,6 +84,17 @@ class TriFactorRegressor(RegressorOutputs, TriFactor):
     >>> model = TriFactorRegressor(3, 2).fit(X, y, task=task)
     >>> model.core_.shape
     (3, 2)
+
+    Three clusters of features, two of tasks:
+
+    >>> from comtl.datasets import make_coclusters
+    >>> data = make_coclusters(n_features=9, n_tasks=8, n_feature_clusters=3, n_task_clusters=2)
+    >>> model = TriFactorRegressor(3, 2, feature_penalty="clusters", task_penalty="clusters")
+    >>> model = model.fit(data.X, data.y, task=data.task)
+    >>> data.feature_clusters
+    array([1, 2, 2, 0, 0, 2, 1, 0, 1])
+    >>> model.feature_clusters_
+    array([0, 1, 1, 2, 2, 1, 0, 2, 0])
     """
 
 

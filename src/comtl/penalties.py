@@ -4,7 +4,8 @@ A penalty has a smooth part with constant Hessian :math:`αI - NN^\top` acting o
 factor, and, where ``smooth`` is false, a proximal step for the rest. Two exponents say how it
 behaves under the moves that leave ``W`` alone: ``degree`` under scaling of the factor, ``root``
 under the split of ``W``'s singular values (1: a nuclear norm, 2: a Frobenius norm, None: not
-invariant under rotation). ``signed`` says that entries may be negative.
+invariant under rotation). ``signed`` says that entries may be negative, ``hard`` that rows take
+one of few values, so that steps are moves between these.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Penalty(ABC):
 
     smooth: ClassVar[bool] = True
     signed: ClassVar[bool] = True
+    hard: ClassVar[bool] = False
     degree: ClassVar[float | None] = 2.0
     root: ClassVar[float | None] = None
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from .arrays import Array, namespace, with_corner
 from .datafits.base import Datafit, Expansion, TaskQuadratic
 from .factors import Factors
+from .memberships import feature_moves
 from .solvers.arrow import solve_arrow
 from .solvers.base import Solution
 from .solvers.conjugate_gradient import conjugate_gradient
@@ -38,9 +39,11 @@ class Inner:
 def choose_feature_solver(datafit: Datafit, state: State) -> str:
     """Name of the solver of the feature step: by penalty, size and shared rows.
 
-    ``"proximal"`` where the penalty is not smooth, ``"dense"`` for few unknowns, ``"sylvester"``
-    (exact) where all tasks share their rows, ``"cg"`` otherwise.
+    ``"moves"`` for hard clusters, ``"proximal"`` where the penalty is not smooth, ``"dense"`` for
+    few unknowns, ``"sylvester"`` (exact) where all tasks share their rows, ``"cg"`` otherwise.
     """
+    if state.penalties["F"].hard:
+        return "moves"
     if not state.penalties["F"].smooth:
         return "proximal"
     unknowns = state.factors.F.shape[0] * (state.factors.F.shape[1] + 1) + datafit.n_tasks
@@ -56,6 +59,8 @@ def feature_step(
 ) -> tuple[Factors, Solution]:
     """Minimise over ``F``, the shared part and the intercepts together."""
     solver = choose_feature_solver(datafit, state)
+    if solver == "moves":
+        return feature_moves(datafit, expansion, state)
     if solver == "proximal":
         return _proximal_feature_step(expansion, state, inner)
     system = FeatureSystem(datafit, expansion, state)
