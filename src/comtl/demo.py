@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import Bunch
 
 from .datasets import make_coclusters
+from .hierarchical.stacked import MultitaskRegressor
 from .model_selection import BiFactorRegressorCV, TriFactorRegressorCV
 
 PENALTIES = np.logspace(-2, 3, 11)
@@ -58,7 +59,9 @@ def main(write: Callable[[str], object] = sys.stdout.write) -> None:
     search: dict[str, Any] = {"alphas": (0.01, 0.1, 1.0, 10.0), "cv": 3, "random_state": 0}
     tri = TriFactorRegressorCV(4, 3, **search).fit(data.X, data.y, task=data.task)
     bi = BiFactorRegressorCV(3, **search).fit(data.X, data.y, task=data.task)
+    stack = MultitaskRegressor().fit(data.X, data.y, task=data.task)
     rows = {
+        "Multitask": stack.predict(data.X_test, task=data.task_test),
         "TriFactor": tri.predict(data.X_test, task=data.task_test),
         "BiFactor": bi.predict(data.X_test, task=data.task_test),
         "separate ridge": separate_ridge(data),
