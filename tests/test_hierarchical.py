@@ -1,6 +1,7 @@
 """The hierarchical estimators: references, error bars, the contract."""
 
 import os
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -198,3 +199,17 @@ def test_clusters_of_tasks_are_found():
     y = 2.0 * sign[task] * X[:, 0] + 0.3 * rng.standard_normal(800)
     model = HierarchicalRegressor("factor", n_components=1).fit(X, y, task=task)
     assert model.task_clusters_.tolist() == [0] * 10 + [1] * 10
+
+
+def test_a_direction_is_found_where_slopes_of_one_variance_are_not():
+    """One slope of thirty differs between tasks: on average next to nothing."""
+    rng = np.random.default_rng(1)
+    task = np.repeat(np.arange(40), 6)
+    X = rng.standard_normal((240, 30))
+    y = X[:, 0] * (1 + 0.5 * rng.standard_normal(40))[task] + rng.standard_normal(40)[task]
+    y += rng.standard_normal(240)
+    models = [HierarchicalRegressor(s, n_components=1) for s in ("isotropic", "factor")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        isotropic, factor = (model.fit(X, y, task=task).log_evidence_ for model in models)
+    assert factor > isotropic + 5

@@ -56,8 +56,8 @@ _BLOCKS = {
         """,
     "hierarchical_common": """
         standardize : bool, default=True
-            Whether to scale features to unit variance inside. Weights are reported in the units
-            given.
+            Whether to scale features to unit variance inside. False: they keep their spread, so
+            that wide columns may count for more. Weights are reported in the units given.
         task_column : str, int or None, default=None
             Name or number of the column of X that holds the task.
         unseen_task : {"mean", "raise"}, default="mean"

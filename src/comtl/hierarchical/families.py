@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,9 @@ STRUCTURES = ("intercept", "isotropic", "diagonal", "full", "factor")
 FLAT_SHARE = 0.1
 """Share of the number of rows up to which common slopes are free; more are shrunk to zero."""
 START = 0.1
-"""Variances and noise to start from, in units of the standardised data."""
+"""Variances to start from, in units of the standardised data."""
+LEAST_START = 1e-3
+"""Variance of slopes that factors and full covariances start from at least."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ class Family:
 
     def _second(self, start: Structure, features: int) -> Structure:
         assert isinstance(start, Factor)
+        # From next to nothing no step gets away, and a prior about nothing allows nothing else.
+        start = replace(start, rest=max(start.rest, LEAST_START))
         if self.structure == "factor":
             return start.with_directions(min(self.directions, features - 1))
         weight = float(features) if self.prior_weight is None else self.prior_weight

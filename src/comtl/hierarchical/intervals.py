@@ -27,21 +27,27 @@ class Residuals:
     weights: np.ndarray
 
     @classmethod
-    def of(cls, errors: np.ndarray, weights: np.ndarray, task: np.ndarray) -> Residuals:
+    def of(
+        cls, errors: np.ndarray, weights: np.ndarray, task: np.ndarray, tasks: int, between: float
+    ) -> Residuals:
         """Take errors apart by task; those of few rows lean on the spread of all.
+
+        ``between`` is the variance of what tasks say of a row around their mean: for a task that
+        was never seen it adds to the errors.
 
         Examples
         --------
         >>> import numpy as np
         >>> from comtl.hierarchical.intervals import Residuals
-        >>> Residuals.of(np.array([1.0, -1.0]), np.ones(2), np.zeros(2, dtype=int)).scales
-        array([1., 1.])
+        >>> task = np.zeros(2, dtype=int)
+        >>> Residuals.of(np.array([1.0, -1.0]), np.ones(2), task, 1, between=3.0).scales
+        array([1., 2.])
         """
         level = float(np.average(errors**2, weights=weights))
-        squares = np.bincount(task, weights * errors**2)
-        counts = np.bincount(task, weights)
+        squares = np.bincount(task, weights * errors**2, minlength=tasks)
+        counts = np.bincount(task, weights, minlength=tasks)
         own = (squares + COMMON_ROWS * level) / (counts + COMMON_ROWS)
-        scales = np.sqrt(np.append(own, level))
+        scales = np.sqrt(np.append(own, level + between))
         # Each error is told from a spread that it had no part in.
         others = squares[task] - weights * errors**2 + COMMON_ROWS * level
         spread = np.sqrt(others / np.maximum(counts[task] - weights + COMMON_ROWS, 1e-12))

@@ -82,7 +82,7 @@ def _members(kinds: dict[str, Any], P: int, T: int, sparse: bool) -> dict[str, T
     scaled = {"standardize": not (wide and sparse)}
     plain = {**scaled, "random_state": 0}
     members: dict[str, TaskModel] = {"pooled": kinds["pooled"](1.0, **plain)}
-    if T > 1:
+    if T > 1 and not wide:
         members["independent"] = kinds["independent"](1.0, **plain)
     if not wide:
         for name, setting in _structures(P, T).items():
@@ -91,6 +91,8 @@ def _members(kinds: dict[str, Any], P: int, T: int, sparse: bool) -> dict[str, T
     if min(P, T) < 2:
         return members
     if wide and has_room(P, T):
+        # So much of a task's own that others have no part in it: cheaper than a Gram for each.
+        members["independent"] = kinds["related"](1, rest=100.0, noise=1200.0, **scaled)
         for count in RELATED:
             for noise in NOISES:
                 member = kinds["related"](count, noise=noise, **scaled)
@@ -117,6 +119,9 @@ def _structures(n_features: int, n_tasks: int) -> dict[str, dict[str, Any]]:
     settings["full"] = {"structure": "full"}
     settings["full, loose"] = {"structure": "full", "prior_weight": 1.0}
     settings["full, own noise"] = {"structure": "full", "noise": "task"}
+    # Where columns come in one unit, as scores of a principal component analysis, spread counts.
+    settings["isotropic, as given"] = {"structure": "isotropic", "standardize": False}
+    settings["full, as given"] = {"structure": "full", "standardize": False}
     for count in DIRECTIONS:
         if count < min(n_features, n_tasks):
             settings[f"factor {count}"] = {"structure": "factor", "n_components": count}

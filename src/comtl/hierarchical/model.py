@@ -109,7 +109,7 @@ class HierarchicalModel(TaskModel):
             warnings.warn(
                 f"Interrupted after step {stage.step}; the model of that step is kept.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
             return path, stage
         assert stage is not None
@@ -118,7 +118,7 @@ class HierarchicalModel(TaskModel):
                 f"The evidence still rose by more than tol={self.tol:g} a row after "
                 f"max_iter={self.max_iter} steps; raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
         return path, stage
 
@@ -170,16 +170,14 @@ def learn_each(models: Sequence[HierarchicalModel], data: TaskData, columns: Col
 
     Factors are to come in the order of their directions.
     """
-    population: Population | None = None
-    isotropic: Sequence[Prior] = ()
-    narrower: Sequence[Prior] = ()
+    populations: dict[bool, Population] = {}
+    reached: dict[tuple[str, bool], Sequence[Prior]] = {}
     for model in models:
-        population = population or model._population(data, columns)
-        factor = model.structure == "factor"
-        starts = (narrower or isotropic) if factor else isotropic
-        model._climb(population, data, columns, starts if model._family.refines else ())
-        reached = [stage.prior for stage in model._stages]
-        if model.structure == "isotropic":
-            isotropic = reached
-        elif factor:
-            narrower = reached
+        scaled, kind = model.standardize, model.structure
+        if scaled not in populations:
+            populations[scaled] = model._population(data, columns)
+        starts = reached.get(("isotropic", scaled), ())
+        if kind == "factor":
+            starts = reached.get(("factor", scaled), starts)
+        model._climb(populations[scaled], data, columns, starts if model._family.refines else ())
+        reached[kind, scaled] = [stage.prior for stage in model._stages]

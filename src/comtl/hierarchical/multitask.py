@@ -80,8 +80,15 @@ class MultitaskModel(TaskModel):
         """Weight of each member, and what is added to every score."""
 
     @abstractmethod
-    def _told(self, held: HeldOut, scores: np.ndarray) -> None:
+    def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData) -> None:
         """Keep what the stack's scores of cells not seen tell of cells to come."""
+
+    def _check_data(self, data: TaskData) -> None:
+        """Refuse cells that the parameters do not suit."""
+
+    def _cut(self, held: HeldOut, scores: np.ndarray) -> float:
+        """Score above which a row is positive."""
+        return 0.0
 
     def _check_parameters(self) -> None:
         require_choice("basis", self.basis, (None, "hinges"))
@@ -109,6 +116,7 @@ class MultitaskModel(TaskModel):
         self._check_parameters()
         rows = Rows(X, y, task, sample_weight)
         data = rows.read(self)
+        self._check_data(data)
         columns = Columns.of(data)
         with progress_shown(self.verbose):
             tried = [self._tried(rows, data, columns, hinges) for hinges in self._bases(data)]
@@ -120,8 +128,8 @@ class MultitaskModel(TaskModel):
         self.members_ = dict(zip(best.weights, fitted, strict=True))
         self.weights_ = best.weights
         self.basis_ = "hinges" if len(best.hinges.columns) else "linear"
-        self._told(best.held, best.scores)
-        self._combine(wide, columns, best.shift)
+        self._combine(wide, columns, best.shift - self._cut(best.held, best.scores))
+        self._told(best.held, best.scores, wide)
         return self
 
     def _bases(self, data: TaskData) -> list[Hinges]:

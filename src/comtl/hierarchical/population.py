@@ -30,7 +30,9 @@ class Population:
         row_weights = weights
         if cells.rows is not None:
             row_weights = np.bincount(cells.rows, weights, minlength=cells.X.shape[0])
-        design = Design.standardized(cells.X, row_weights, center=True, scale=standardize)
+        design = Design.standardized(cells.X, row_weights)
+        if not standardize:
+            design = evenly_scaled(design)
         shift, scale = 0.0, 1.0
         if not classification:
             shift, scale = target_units(cells.y, weights, center=True, scale=True)
@@ -90,6 +92,27 @@ class Population:
         rows = np.concatenate([design.dense_rows(*part) for part in design.dense_blocks()])
         cells = self.cells
         return Bernoulli.of(with_ones(rows), self.target, cells.weights, cells.offsets)
+
+
+def evenly_scaled(design: Design) -> Design:
+    """Return rows whose columns keep their spread among each other, a mean variance of one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.design import Design
+    >>> from comtl.hierarchical.population import evenly_scaled
+    >>> scaled = Design.standardized(np.array([[1.0, 7.0], [-1.0, -7.0]]), np.ones(2))
+    >>> evenly_scaled(scaled).dense_rows(0, 2)
+    array([[ 0.2,  1.4],
+           [-0.2, -1.4]])
+    """
+    varied = design.inverse_scale > 0.0
+    spread = np.where(varied, 1.0 / np.where(varied, design.inverse_scale, 1.0), 0.0)
+    largest = float(spread.max()) or 1.0
+    one = 1.0 / (largest * float(np.sqrt(np.mean((spread / largest) ** 2))) or 1.0)
+    inverse = np.where(varied, one, 0.0).astype(design.inverse_scale.dtype)
+    return Design(design.X, design.shift * (spread * one).astype(inverse.dtype), inverse)
 
 
 def replace_rows(design: Design, rows: np.ndarray) -> Design:

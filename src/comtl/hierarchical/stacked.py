@@ -83,8 +83,14 @@ class MultitaskRegressor(RegressorOutputs, MultitaskModel):
         shares = stack_values(held.scores - center, held.target - center, held.weights)
         return shares, center * (1.0 - float(shares.sum()))
 
-    def _told(self, held: HeldOut, scores: np.ndarray) -> None:
-        self._residuals = Residuals.of(held.target - scores, held.weights, held.task)
+    def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData) -> None:
+        # What tasks say of their rows, against what would be said of a task never seen.
+        gap = self._cell_scores(data, data.codes) - self._cell_scores(
+            data, np.full_like(data.codes, -1)
+        )
+        between = float(np.average(gap**2, weights=data.weights))
+        errors = held.target - scores
+        self._residuals = Residuals.of(errors, held.weights, held.task, data.n_tasks, between)
 
     def predict(self, X: Any, task: Any = None, return_std: bool = False) -> Any:
         """Predict the target of each row for its task.
@@ -209,11 +215,6 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         assert isinstance(member, ClassifierOutputs)
         if member._columns.index is None:
             return np.where(test.y == 1, 1.0, -1.0), test.weights, test.codes
-        if self.threshold is not None:
-            raise ValueError(
-                f"threshold={self.threshold!r} is a cut between two classes, but y has "
-                f"{len(member.classes_)}; leave threshold=None."
-            )
         codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
         _, seen = member._decisions(test.X, codes)
         assert seen is not None
@@ -221,12 +222,19 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         return np.where(test.y[cell] == label, 1.0, -1.0), test.weights[cell], test.codes[cell]
 
     def _stack(self, held: HeldOut) -> tuple[np.ndarray, float]:
-        shares, shift = stack_odds(held.scores, held.target, held.weights)
-        if self.threshold is None:
-            return shares, shift
-        scores = held.scores @ shares + shift
-        cut = best_cut(self.threshold, scores, held.target > 0, held.weights, held.task)
-        return shares, shift - cut
+        return stack_odds(held.scores, held.target, held.weights)
 
-    def _told(self, held: HeldOut, scores: np.ndarray) -> None:
+    def _cut(self, held: HeldOut, scores: np.ndarray) -> float:
+        if self.threshold is None:
+            return 0.0
+        return best_cut(self.threshold, scores, held.target > 0, held.weights, held.task)
+
+    def _check_data(self, data: TaskData) -> None:
+        if self.threshold is not None and data.classes is not None and len(data.classes) > 2:
+            raise ValueError(
+                f"threshold={self.threshold!r} is a cut between two classes, but y has "
+                f"{len(data.classes)}; leave threshold=None."
+            )
+
+    def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData) -> None:
         pass
