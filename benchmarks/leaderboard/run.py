@@ -80,12 +80,16 @@ def page(rows) -> str:
             text = f"{mean:.4g}" if error is None else f"{mean:.4g} ({error:.2g})"
             wanted = 5 * sum(_group(problem) == data for problem in PROBLEMS)
             text += "" if len(found) >= wanted else f" [{len(found)}]"
-            line.append(f"**{text}**" if name in best[data] else text)
+            bold = name in best[data] and len(samples[data]) > 1
+            line.append(f"**{text}**" if bold else text)
         parts.append(f"| {name} | " + " | ".join(line) + " |")
     parts += ["", "## Ranks and wins", "", "| | sets | mean rank | best or tied |"]
     parts.append("| --- | --- | --- | --- |")
     for name in names:
-        own = [data for data in sets if name in samples[data]]
+        # A set on which nothing else has run yet is no contest.
+        own = [data for data in sets if name in samples[data] and len(samples[data]) > 1]
+        if not own:
+            continue
         ranks = [_rank(samples[data], name, lower[data]) for data in own]
         wins = sum(name in best[data] for data in own)
         parts.append(f"| {name} | {len(own)} | {np.mean(ranks):.1f} | {wins} |")
@@ -112,7 +116,7 @@ better, at cuts chosen on training rows. In brackets the standard error, bold th
 paired t-test at 5 % does not tell from it. `{OURS}` is `MultitaskRegressor()` or
 `MultitaskClassifier()`. Fewer than five repeats are marked by their number. Written
 by `make leaderboard` from `leaderboard/leaderboard.csv`, and for the paper's methods on syn and
-school from `reproduction/*.csv`: same splits, same tuning.
+school from `reproduction/*.csv`: same splits, same tuning. Empty cells have not run yet.
 """
 
 
