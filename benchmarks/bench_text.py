@@ -13,7 +13,7 @@ from comtl import BiFactorClassifier
 from comtl.datasets import load_sentiment
 from comtl.experiments.metrics import choose_cut
 from comtl.experiments.text import held_out_scores
-from comtl.search import Rows
+from comtl.rows import Rows
 
 SMOOTHINGS = (0.01, 0.1, 1.0, 10.0)
 RANKS = (2, 5, 10)

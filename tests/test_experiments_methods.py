@@ -11,7 +11,8 @@ from comtl.experiments.methods import METHODS, Method
 from comtl.experiments.metrics import choose_cut, macro_f, rmse
 from comtl.experiments.text import COLUMNS, fit_and_score, held_out_scores
 from comtl.experiments.tuning import tune
-from comtl.search import Rows, search
+from comtl.rows import Rows
+from comtl.search import search
 
 
 @pytest.fixture(scope="module")

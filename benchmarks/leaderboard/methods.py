@@ -19,7 +19,7 @@ from comtl.experiments.methods import METHODS
 from comtl.experiments.metrics import choose_cut
 from comtl.experiments.text import held_out_scores
 from comtl.experiments.tuning import tune
-from comtl.search import Rows
+from comtl.rows import Rows
 
 OURS = "comtl"
 BOOSTING = "LightGBM + task id"

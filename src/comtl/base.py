@@ -26,7 +26,7 @@ from .progress import logger, progress_shown
 from .relations import AnyRelation
 from .state import State
 from .threads import single_blas
-from .training import TaskModel
+from .training import CellModel
 
 LEAST = 1e-10
 """A penalty of zero is taken as this much, so that every step stays well posed."""
@@ -56,7 +56,7 @@ def make_penalty(kind: str | None, strength: float) -> Penalty:
     return named[kind](max(strength, LEAST))
 
 
-class FactorModel(TaskModel):
+class FactorModel(CellModel):
     """Abstract factor model: a recipe of loss, penalties and ranks over the one alternation."""
 
     # Declared for type checkers; the final classes set them in their constructors.
@@ -150,7 +150,7 @@ class FactorModel(TaskModel):
             warnings.warn(
                 f"Interrupted after sweep {step.sweep}; the model of that sweep is kept.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
         assert step is not None
         self._keep(step, history, problem, data, columns, seed)
@@ -159,7 +159,7 @@ class FactorModel(TaskModel):
                 f"The objective still fell by more than tol={self.tol:g} (relative) a sweep after "
                 f"max_iter={self.max_iter} sweeps; raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
 
     def _steps(

@@ -15,7 +15,7 @@ import numpy as np
 from .arrays import Array, namespace
 from .datafits.base import Datafit, Expansion, TaskQuadratic
 from .factors import Factors
-from .penalties import Penalty
+from .penalties import Constraint
 from .solvers.base import Solution
 from .state import State
 
@@ -24,7 +24,7 @@ ROUNDS = 20
 
 
 @dataclass(frozen=True)
-class Membership(Penalty):
+class Membership(Constraint):
     """Rows have one entry of one, all others zero. ``strength`` has no part in it.
 
     Examples
@@ -36,21 +36,7 @@ class Membership(Penalty):
            [0., 1.]])
     """
 
-    strength: float = 0.0
-
-    smooth: ClassVar[bool] = False
-    signed: ClassVar[bool] = False
     hard: ClassVar[bool] = True
-    degree: ClassVar[float | None] = None
-
-    def value(self, factor: Array) -> float:
-        return 0.0
-
-    def curvature(self, factor: Array) -> tuple[float, Array]:
-        return 0.0, super().curvature(factor)[1]
-
-    def gradient(self, factor: Array) -> Array:
-        return 0.0 * factor
 
     def prox(self, factor: Array, step: Array | float) -> Array:
         return indicators(labels_of(factor), factor)

@@ -184,17 +184,8 @@ class NonNegative(Penalty):
 
 
 @dataclass(frozen=True)
-class Simplex(Penalty):
-    """Rows are shares: not negative, summing to one. ``strength`` has no part in it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.penalties import Simplex
-    >>> Simplex().prox(np.array([[2.0, 0.0], [0.6, 0.6]]), step=1.0)
-    array([[1. , 0. ],
-           [0.5, 0.5]])
-    """
+class Constraint(Penalty):
+    """Abstract bound on the rows of a factor that costs nothing where it is met."""
 
     strength: float = 0.0
 
@@ -210,6 +201,20 @@ class Simplex(Penalty):
 
     def gradient(self, factor: Array) -> Array:
         return 0.0 * factor
+
+
+@dataclass(frozen=True)
+class Simplex(Constraint):
+    """Rows are shares: not negative, summing to one. ``strength`` has no part in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.penalties import Simplex
+    >>> Simplex().prox(np.array([[2.0, 0.0], [0.6, 0.6]]), step=1.0)
+    array([[1. , 0. ],
+           [0.5, 0.5]])
+    """
 
     def prox(self, factor: Array, step: Array | float) -> Array:
         xp = namespace(factor)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Self
 
-from .data import TaskData, read_training
+from .data import TaskData
 from .fitted import FittedTasks
 from .problem import Columns
+from .rows import Rows
 
 
 class TaskModel(FittedTasks):
@@ -20,8 +21,8 @@ class TaskModel(FittedTasks):
         """Refuse bad parameters before any work."""
 
     @abstractmethod
-    def _learn(self, data: TaskData, columns: Columns) -> None:
-        """Learn the columns of weights from the cells, and keep what came of it."""
+    def _fit(self, rows: Rows) -> None:
+        """Learn from rows, and keep what came of it."""
 
     def _describe(self, data: TaskData, columns: Columns) -> None:
         """Keep what the fit was told."""
@@ -50,7 +51,17 @@ class TaskModel(FittedTasks):
             The fitted estimator.
         """
         self._check_parameters()
-        data = read_training(self, X, y, task, sample_weight, classification=self._classification)
-        columns = Columns.of(data)
-        self._learn(data, columns)
+        self._fit(Rows(X, y, task, sample_weight))
         return self
+
+
+class CellModel(TaskModel):
+    """Abstract model that learns from the cells of all tasks at once."""
+
+    @abstractmethod
+    def _learn(self, data: TaskData, columns: Columns) -> None:
+        """Learn the columns of weights from the cells, and keep what came of it."""
+
+    def _fit(self, rows: Rows) -> None:
+        data = rows.read(self)
+        self._learn(data, Columns.of(data))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base import FactorModel
 from ..datasets import load_newsgroups
-from ..search import Rows
+from ..rows import Rows
 from . import paper
 from .cells import Cell, Row
 from .experiment import Experiment, Options

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..datasets import load_sentiment
-from ..search import Rows
+from ..rows import Rows
 from . import paper
 from .cells import Cell, Row
 from .experiment import Experiment, Options

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..datasets import SYNTHETIC as MAKERS
-from ..search import Rows
+from ..rows import Rows
 from . import paper
 from .cells import Cell, Row
 from .experiment import Experiment, Options

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..base import FactorModel
-from ..search import Rows
+from ..rows import Rows
 from .methods import Method
 from .metrics import choose_cut, macro_f
 from .tuning import setting_text, tune
@@ -53,7 +53,7 @@ def scored(test: Rows, scores: np.ndarray, cuts: dict[Any, float]) -> dict[str, 
     --------
     >>> import numpy as np
     >>> from comtl.experiments.text import scored
-    >>> from comtl.search import Rows
+    >>> from comtl.rows import Rows
     >>> test = Rows(None, np.array([1, -1]), np.array([0, 0]))
     >>> found = scored(test, np.array([-0.1, -0.9]), {0: -0.5})
     >>> round(found["f"], 3), found["f_cut"]

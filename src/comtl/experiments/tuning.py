@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..base import FactorModel
 from ..folds import TaskStratifiedKFold
-from ..search import Rows, search
+from ..rows import Rows
+from ..search import search
 from .methods import Method
 
 WIDENINGS, FINALISTS, PARTITIONS = 4, 8, 3
@@ -46,7 +47,7 @@ def tune(method: Method, rows: Rows, *, text: bool = False, folds: int = 3) -> T
     >>> from comtl.datasets import make_syn4
     >>> from comtl.experiments.methods import METHODS
     >>> from comtl.experiments.tuning import tune
-    >>> from comtl.search import Rows
+    >>> from comtl.rows import Rows
     >>> data = make_syn4(n_tasks=5)
     >>> tuned = tune(METHODS["ITL"], Rows(data.X, data.y, data.task))
     >>> sorted(tuned.setting)

@@ -10,8 +10,9 @@ from scipy.stats import norm
 from ..arrays import with_ones
 from ..docstrings import documented
 from ..losses import Logistic, Loss, Squared
-from ..outputs import ClassifierOutputs, RegressorOutputs
-from ..parameters import require_choice, require_level
+from ..outputs import ClassifierOutputs
+from ..parameters import require_choice
+from .error_bars import ErrorBars
 from .likelihoods import Likelihood
 from .model import HierarchicalModel
 from .population import Population
@@ -19,7 +20,7 @@ from .uncertainty import score_variances
 
 
 @documented
-class HierarchicalRegressor(RegressorOutputs, HierarchicalModel):
+class HierarchicalRegressor(ErrorBars, HierarchicalModel):
     r"""Tasks as draws from one population that the data reveal; no penalty to choose.
 
     .. math:: y = x^\top (w_0 + u_t) + b + b_t + e, \quad u_t \sim N(0, B),
@@ -66,16 +67,18 @@ class HierarchicalRegressor(RegressorOutputs, HierarchicalModel):
         tol: float = 1e-6,
         verbose: int = 0,
     ) -> None:
-        self.structure = structure
-        self.n_components = n_components
-        self.prior_weight = prior_weight
+        super().__init__(
+            structure,
+            n_components=n_components,
+            prior_weight=prior_weight,
+            standardize=standardize,
+            task_column=task_column,
+            unseen_task=unseen_task,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+        )
         self.noise = noise
-        self.standardize = standardize
-        self.task_column = task_column
-        self.unseen_task = unseen_task
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -87,53 +90,7 @@ class HierarchicalRegressor(RegressorOutputs, HierarchicalModel):
     def _likelihood(self, population: Population) -> Likelihood:
         return population.gaussian(own_noise=self.noise == "task")
 
-    def predict(self, X: Any, task: Any = None, return_std: bool = False) -> Any:
-        """Predict the target of each row for its task.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Rows.
-        task : array-like of shape (n_samples,), optional
-            Task of each row, where it is no column of X.
-        return_std : bool, default=False
-            Whether to return the standard deviation of a new target as well: what is unknown of
-            the weights, plus the noise.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_tasks), or two of them
-            Predictions, and their standard deviations if asked for.
-        """
-        guess = super().predict(X, task)
-        return (guess, self._deviations(X, task)) if return_std else guess
-
-    def predict_interval(
-        self, X: Any, level: float = 0.9, task: Any = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds between which a new target lies with probability ``level``.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Rows.
-        level : float, default=0.9
-            Probability, between 0 and 1.
-        task : array-like of shape (n_samples,), optional
-            Task of each row, where it is no column of X.
-
-        Returns
-        -------
-        lower, upper : ndarrays of shape (n_samples,) or (n_samples, n_tasks)
-            The bounds.
-        """
-        level = require_level("level", level)
-        guess, deviation = self.predict(X, task, return_std=True)
-        reach = norm.ppf(0.5 + 0.5 * level) * deviation
-        return guess - reach, guess + reach
-
-    def _deviations(self, X: Any, task: Any) -> np.ndarray:
-        X, codes = self._read_codes(X, task)
+    def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
         stage = self._stages[0]
         rows = self._units.design(X)
         blocks = [
@@ -145,6 +102,10 @@ class HierarchicalRegressor(RegressorOutputs, HierarchicalModel):
             for start, stop in rows.dense_blocks()
         ]
         return self._units.target_scale * np.sqrt(np.concatenate(blocks))
+
+    def _reach(self, level: float) -> tuple[float, float]:
+        end = float(norm.ppf(0.5 + 0.5 * level))
+        return -end, end
 
 
 @documented
@@ -175,29 +136,6 @@ class HierarchicalClassifier(ClassifierOutputs, HierarchicalModel):
     >>> HierarchicalClassifier("isotropic").fit(X, y, task=task).score(X, y, task=task) > 0.7
     True
     """
-
-    def __init__(
-        self,
-        structure: str = "full",
-        *,
-        n_components: int = 2,
-        prior_weight: float | None = None,
-        standardize: bool = True,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        verbose: int = 0,
-    ) -> None:
-        self.structure = structure
-        self.n_components = n_components
-        self.prior_weight = prior_weight
-        self.standardize = standardize
-        self.task_column = task_column
-        self.unseen_task = unseen_task
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
 
     def _loss(self) -> Loss:
         return Logistic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arrays import DENSE_SIDE
 from ..baselines import (
     FactoredClassifier,
     FactoredRegressor,
@@ -13,7 +14,7 @@ from ..baselines import (
     PooledRegressor,
 )
 from ..estimators import BiFactorClassifier, BiFactorRegressor
-from ..training import TaskModel
+from ..training import CellModel
 from .estimators import HierarchicalClassifier, HierarchicalRegressor
 from .population import too_wide
 from .related import RelatedClassifier, RelatedRegressor, has_room
@@ -28,7 +29,7 @@ RELATED, NOISES = (1, 2, 3), (4.0, 12.0)
 TEXT = {"standardize": False, "loss": "squared", "smoothing": 10.0, "alpha_task": 1.0}
 
 
-def regression_members(n_features: int, n_tasks: int, *, sparse: bool) -> dict[str, TaskModel]:
+def regression_members(n_features: int, n_tasks: int, *, sparse: bool) -> dict[str, CellModel]:
     """Members for values, by name.
 
     Examples
@@ -52,7 +53,7 @@ def regression_members(n_features: int, n_tasks: int, *, sparse: bool) -> dict[s
     )
 
 
-def classification_members(n_features: int, n_tasks: int, *, sparse: bool) -> dict[str, TaskModel]:
+def classification_members(n_features: int, n_tasks: int, *, sparse: bool) -> dict[str, CellModel]:
     """Members for classes, by name.
 
     Examples
@@ -76,13 +77,14 @@ def classification_members(n_features: int, n_tasks: int, *, sparse: bool) -> di
     )
 
 
-def _members(kinds: dict[str, Any], P: int, T: int, sparse: bool) -> dict[str, TaskModel]:
+def _members(kinds: dict[str, Any], P: int, T: int, sparse: bool) -> dict[str, CellModel]:
     wide = too_wide(P, T)
     # Columns of text are of one scale as they are.
     scaled = {"standardize": not (wide and sparse)}
     plain = {**scaled, "random_state": 0}
-    members: dict[str, TaskModel] = {"pooled": kinds["pooled"](1.0, **plain)}
-    if T > 1 and not wide:
+    members: dict[str, CellModel] = {"pooled": kinds["pooled"](1.0, **plain)}
+    related = wide and has_room(P, T)
+    if T > 1 and not related and P <= DENSE_SIDE:
         members["independent"] = kinds["independent"](1.0, **plain)
     if not wide:
         for name, setting in _structures(P, T).items():
@@ -90,7 +92,7 @@ def _members(kinds: dict[str, Any], P: int, T: int, sparse: bool) -> dict[str, T
                 members[name] = kinds["hierarchical"](**setting, max_iter=STEPS)
     if min(P, T) < 2:
         return members
-    if wide and has_room(P, T):
+    if related:
         # So much of a task's own that others have no part in it: cheaper than a Gram for each.
         members["independent"] = kinds["related"](1, rest=100.0, noise=1200.0, **scaled)
         for count in RELATED:

@@ -16,7 +16,7 @@ from ..predictor import LinearTasks
 from ..problem import Columns
 from ..progress import logger, progress_shown
 from ..threads import single_blas
-from ..training import TaskModel
+from ..training import CellModel
 from .evidence import Stage
 from .families import STRUCTURES, Family
 from .likelihoods import Likelihood
@@ -24,19 +24,33 @@ from .population import Population
 from .posterior import Prior
 
 
-class HierarchicalModel(TaskModel):
+class HierarchicalModel(CellModel):
     """Abstract model of tasks as draws from one population."""
 
-    # Declared for type checkers; the final classes set them in their constructors.
-    structure: str
-    n_components: int
-    prior_weight: float | None
-    standardize: bool
-    max_iter: int
-    tol: float
-    verbose: int
-
     _stages: list[Stage]
+
+    def __init__(
+        self,
+        structure: str = "full",
+        *,
+        n_components: int = 2,
+        prior_weight: float | None = None,
+        standardize: bool = True,
+        task_column: str | int | None = None,
+        unseen_task: str = "mean",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        verbose: int = 0,
+    ) -> None:
+        self.structure = structure
+        self.n_components = n_components
+        self.prior_weight = prior_weight
+        self.standardize = standardize
+        self.task_column = task_column
+        self.unseen_task = unseen_task
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
 
     @abstractmethod
     def _likelihood(self, population: Population) -> Likelihood:
@@ -109,7 +123,7 @@ class HierarchicalModel(TaskModel):
             warnings.warn(
                 f"Interrupted after step {stage.step}; the model of that step is kept.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
             return path, stage
         assert stage is not None
@@ -118,7 +132,7 @@ class HierarchicalModel(TaskModel):
                 f"The evidence still rose by more than tol={self.tol:g} a row after "
                 f"max_iter={self.max_iter} steps; raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         return path, stage
 

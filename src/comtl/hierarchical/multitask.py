@@ -7,7 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -20,9 +20,9 @@ from ..parameters import require_choice
 from ..predictor import LinearTasks
 from ..problem import Columns, Units
 from ..progress import logger, progress_shown
-from ..search import Rows
+from ..rows import Rows
 from ..threads import single_blas
-from ..training import TaskModel
+from ..training import CellModel, TaskModel
 from .basis import Hinges
 from .model import HierarchicalModel, learn_each
 from .related import RelatedTasks, learn_related
@@ -43,7 +43,7 @@ class Stack:
     """Members on some features, their weights, and how well they do on cells not seen."""
 
     hinges: Hinges
-    library: dict[str, TaskModel]
+    library: dict[str, CellModel]
     held: HeldOut
     weights: dict[str, float]
     shift: float
@@ -54,25 +54,36 @@ class Stack:
 class MultitaskModel(TaskModel):
     """Abstract stack of models of all tasks."""
 
-    # Declared for type checkers; the final classes set them in their constructors.
-    basis: str | None
-    cv: Any
-    n_jobs: int | None
-    verbose: int
-
-    members_: dict[str, TaskModel]
+    members_: dict[str, CellModel]
     weights_: dict[str, float]
 
+    def __init__(
+        self,
+        *,
+        basis: str | None = None,
+        cv: Any = 5,
+        task_column: str | int | None = None,
+        unseen_task: str = "mean",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.basis = basis
+        self.cv = cv
+        self.task_column = task_column
+        self.unseen_task = unseen_task
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
     @abstractmethod
-    def _library(self, size: tuple[int, int], *, sparse: bool) -> dict[str, TaskModel]:
+    def _library(self, size: tuple[int, int], *, sparse: bool) -> dict[str, CellModel]:
         """Members by name; ``size`` counts features and columns of weights."""
 
     @abstractmethod
-    def _said(self, member: TaskModel, test: TaskData) -> np.ndarray:
+    def _said(self, member: CellModel, test: TaskData) -> np.ndarray:
         """Scores of a fitted member for the cells held out."""
 
     @abstractmethod
-    def _asked(self, member: TaskModel, test: TaskData) -> tuple[np.ndarray, ...]:
+    def _asked(self, member: CellModel, test: TaskData) -> tuple[np.ndarray, ...]:
         """Targets, weights and tasks (numbers in ``test``) of the same cells."""
 
     @abstractmethod
@@ -94,27 +105,7 @@ class MultitaskModel(TaskModel):
         require_choice("basis", self.basis, (None, "hinges"))
         require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
-        """Fit all members, on folds and on all rows, and combine them.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Rows of all tasks; holds the task too where ``task_column`` names it.
-        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Targets; two dimensions: one task a column on shared rows, NaN for missing.
-        task : array-like of shape (n_samples,), optional
-            Task of each row, where it is no column of X.
-        sample_weight : array-like of shape (n_samples,) or that of y, optional
-            Weights; a weight of 2 counts as the row given twice.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._check_parameters()
-        rows = Rows(X, y, task, sample_weight)
+    def _fit(self, rows: Rows) -> None:
         data = rows.read(self)
         self._check_data(data)
         columns = Columns.of(data)
@@ -130,7 +121,6 @@ class MultitaskModel(TaskModel):
         self.basis_ = "hinges" if len(best.hinges.columns) else "linear"
         self._combine(wide, columns, best.shift - self._cut(best.held, best.scores))
         self._told(best.held, best.scores, wide)
-        return self
 
     def _bases(self, data: TaskData) -> list[Hinges]:
         """Features to choose from: the columns as they are, and with bends if asked for."""
@@ -151,15 +141,12 @@ class MultitaskModel(TaskModel):
         loss = float(held.weights @ self._loss().value(held.target, scores))
         return Stack(hinges, library, held, weights, shift, scores, loss)
 
-    def _learn(self, data: TaskData, columns: Columns) -> None:
-        raise NotImplementedError  # fit needs the rows, not the cells
-
     def _read_codes(self, X: Any, task: Any) -> tuple[Any, np.ndarray | None]:
         X, codes = super()._read_codes(X, task)
         return self._hinges.expanded(X), codes
 
     def _held_out(
-        self, rows: Rows, data: TaskData, library: dict[str, TaskModel], hinges: Hinges
+        self, rows: Rows, data: TaskData, library: dict[str, CellModel], hinges: Hinges
     ) -> HeldOut:
         """Scores of all members on every fold's test cells."""
         splits = rows.splits(copy.copy(self), self.cv)
@@ -172,7 +159,7 @@ class MultitaskModel(TaskModel):
         return HeldOut(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def _fold(
-        self, rows: Rows, data: TaskData, models: list[TaskModel], hinges: Hinges, split: Any
+        self, rows: Rows, data: TaskData, models: list[CellModel], hinges: Hinges, split: Any
     ) -> tuple[np.ndarray, ...]:
         """Scores, targets, weights and tasks of the cells that one fold holds out."""
         train, test = (
@@ -205,7 +192,7 @@ class MultitaskModel(TaskModel):
         return None, None
 
 
-def learned(models: Sequence[TaskModel], data: TaskData, columns: Columns) -> list[TaskModel]:
+def learned(models: Sequence[CellModel], data: TaskData, columns: Columns) -> list[CellModel]:
     """Copies of the models, fitted to the cells."""
     models = [copy.copy(model) for model in models]
     with warnings.catch_warnings(), single_blas():

@@ -105,7 +105,7 @@ def infer(data: GramDatafit, prior: Prior) -> Posterior:
     tasks, size = data.moment.shape
     root = prior.structure.root
     width = root.shape[1]
-    precision = 1.0 / prior.noise
+    precision, pulled = 1.0 / prior.noise, prior.mean_precision
     gram = np.broadcast_to(data.gram, (tasks, size, size))
     scaled = precision[:, None, None] * gram
     seen = (scaled.reshape(tasks * size, size) @ root).reshape(tasks, size, width)
@@ -118,7 +118,7 @@ def infer(data: GramDatafit, prior: Prior) -> Posterior:
     # The common part: what is left of each task's rows once its own effects have had their share.
     flat = scaled.reshape(tasks * size, size)
     stiff = scaled.sum(axis=0) - flat.T @ shrink.reshape(tasks * size, size)
-    stiff = 0.5 * (stiff + stiff.T) + np.diag(prior.mean_precision)
+    stiff = 0.5 * (stiff + stiff.T) + np.diag(pulled)
     right = moment.sum(axis=0) - flat.T @ told.ravel()
     covariance, log_determinant = _inverse(stiff)
     mean = covariance @ right
@@ -135,11 +135,11 @@ def infer(data: GramDatafit, prior: Prior) -> Posterior:
     errors = data.energy + np.einsum("tq,tq->t", weights, image - 2.0 * data.moment)
     squares = errors + np.einsum("tqr,tqr->t", gram, total)
     counts = np.broadcast_to(data.gram[:, -1, -1], (tasks,))
-    free = np.count_nonzero(prior.mean_precision == 0.0)
-    slopes = prior.mean_precision[prior.mean_precision > 0.0]
+    free = np.count_nonzero(pulled == 0.0)
+    slopes = pulled[pulled > 0.0]
     # As sums of squares: a difference of large numbers would lose it where the noise is small.
     quadratic = float(precision @ errors) + float(np.vdot(latent, latent))
-    quadratic += float(prior.mean_precision @ mean**2)
+    quadratic += float(pulled @ mean**2)
     log_evidence = -0.5 * (
         float(counts @ np.log(2.0 * np.pi * prior.noise))
         + _log_determinants(inner)

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import DENSE_BYTES, segment_sum
+from ..arrays import DENSE_BYTES, DENSE_SIDE, segment_sum
 from ..data import TaskData
 from ..losses import Loss, Squared
 from ..outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_flag, require_integer, require_number
 from ..predictor import LinearTasks
 from ..problem import Columns
-from ..training import TaskModel
+from ..training import CellModel
 from .population import Population
 from .task_covariance import CentredRows, kernel_moments, leading, relation_moments, solve_related
 
 
-class RelatedTasks(TaskModel):
+class RelatedTasks(CellModel):
     """Abstract model whose tasks' weights have one covariance between tasks in every feature."""
 
-    n_components: int
-    rest: float
-    noise: float
-    standardize: bool
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        rest: float = 0.5,
+        noise: float = 6.0,
+        standardize: bool = False,
+        task_column: str | int | None = None,
+        unseen_task: str = "mean",
+    ) -> None:
+        self.n_components = n_components
+        self.rest = rest
+        self.noise = noise
+        self.standardize = standardize
+        self.task_column = task_column
+        self.unseen_task = unseen_task
 
     def _check_parameters(self) -> None:
         require_integer("n_components", self.n_components)
@@ -71,15 +83,15 @@ def learn_related(models: list[RelatedTasks], data: TaskData, columns: Columns) 
     relation, noise = relation_moments(rows, target, *kernel_moments(rows))
     size = max(float(np.mean(np.maximum(np.diagonal(relation), 0.0))), 1e-12)
     for model in models:
-        directions, _ = leading(relation, model.n_components)
+        directions = leading(relation, model.n_components)
         coef = solve_related(rows, target, directions, model.rest * size, model.noise * noise)
         model._describe(data, columns)
         model._keep(population, rows, coef, means)
 
 
 def has_room(n_features: int, n_tasks: int) -> bool:
-    """Whether the weights of all tasks may be held as one table."""
-    return 8 * n_features * n_tasks <= DENSE_BYTES
+    """Whether weights of all tasks, and a relation of all to all, may be held as tables."""
+    return n_tasks <= DENSE_SIDE and 8 * n_features * n_tasks <= DENSE_BYTES
 
 
 class RelatedRegressor(RegressorOutputs, RelatedTasks):
@@ -110,23 +122,6 @@ class RelatedRegressor(RegressorOutputs, RelatedTasks):
     array([ 1., -1.,  1., -1.])
     """
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        rest: float = 0.5,
-        noise: float = 6.0,
-        standardize: bool = False,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-    ) -> None:
-        self.n_components = n_components
-        self.rest = rest
-        self.noise = noise
-        self.standardize = standardize
-        self.task_column = task_column
-        self.unseen_task = unseen_task
-
 
 class RelatedClassifier(ClassifierOutputs, RelatedTasks):
     """Classes of tasks that are related through all features alike, by squared loss.
@@ -146,20 +141,3 @@ class RelatedClassifier(ClassifierOutputs, RelatedTasks):
     >>> RelatedClassifier(1).fit(X, y, task=task).score(X, y, task=task) > 0.8
     True
     """
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        rest: float = 0.5,
-        noise: float = 6.0,
-        standardize: bool = False,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-    ) -> None:
-        self.n_components = n_components
-        self.rest = rest
-        self.noise = noise
-        self.standardize = standardize
-        self.task_column = task_column
-        self.unseen_task = unseen_task

@@ -9,9 +9,10 @@ import numpy as np
 from ..data import TaskData, encode_tasks
 from ..docstrings import documented
 from ..losses import Logistic, Loss, Squared
-from ..outputs import ClassifierOutputs, RegressorOutputs
-from ..parameters import require_choice, require_level
-from ..training import TaskModel
+from ..outputs import ClassifierOutputs
+from ..parameters import require_choice
+from ..training import CellModel
+from .error_bars import ErrorBars
 from .intervals import Residuals
 from .library import classification_members, regression_members
 from .multitask import HeldOut, MultitaskModel
@@ -20,7 +21,7 @@ from .thresholds import METRICS, best_cut
 
 
 @documented
-class MultitaskRegressor(RegressorOutputs, MultitaskModel):
+class MultitaskRegressor(ErrorBars, MultitaskModel):
     r"""The best linear model of all tasks, without a parameter to choose.
 
     A fixed library of members is fitted: hierarchical models of every structure, BiFactor models,
@@ -48,34 +49,17 @@ class MultitaskRegressor(RegressorOutputs, MultitaskModel):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        basis: str | None = None,
-        cv: Any = 5,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.basis = basis
-        self.cv = cv
-        self.task_column = task_column
-        self.unseen_task = unseen_task
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
     def _loss(self) -> Loss:
         return Squared()
 
-    def _library(self, size: tuple[int, int], *, sparse: bool) -> dict[str, TaskModel]:
+    def _library(self, size: tuple[int, int], *, sparse: bool) -> dict[str, CellModel]:
         return regression_members(*size, sparse=sparse)
 
-    def _said(self, member: TaskModel, test: TaskData) -> np.ndarray:
+    def _said(self, member: CellModel, test: TaskData) -> np.ndarray:
         codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
         return member._cell_scores(test, codes)
 
-    def _asked(self, member: TaskModel, test: TaskData) -> tuple[np.ndarray, ...]:
+    def _asked(self, member: CellModel, test: TaskData) -> tuple[np.ndarray, ...]:
         return test.y, test.weights, test.codes
 
     def _stack(self, held: HeldOut) -> tuple[np.ndarray, float]:
@@ -92,55 +76,14 @@ class MultitaskRegressor(RegressorOutputs, MultitaskModel):
         errors = held.target - scores
         self._residuals = Residuals.of(errors, held.weights, held.task, data.n_tasks, between)
 
-    def predict(self, X: Any, task: Any = None, return_std: bool = False) -> Any:
-        """Predict the target of each row for its task.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Rows.
-        task : array-like of shape (n_samples,), optional
-            Task of each row, where it is no column of X.
-        return_std : bool, default=False
-            Whether to return the standard deviation of a new target as well, from the errors on
-            rows that the members did not see.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_tasks), or two of them
-            Predictions, and their standard deviations if asked for.
-        """
-        guess = super().predict(X, task)
-        return (guess, self._spread(guess, X, task)) if return_std else guess
-
-    def _spread(self, guess: np.ndarray, X: Any, task: Any) -> np.ndarray:
-        _, codes = self._read_codes(X, task)
+    def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
         each = self._residuals.scales
-        return np.broadcast_to(each[:-1] if codes is None else each[codes], guess.shape).copy()
+        if codes is not None:
+            return each[codes]
+        return np.tile(each[:-1], (X.shape[0], 1))
 
-    def predict_interval(
-        self, X: Any, level: float = 0.9, task: Any = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds between which a new target lies with probability ``level``.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Rows.
-        level : float, default=0.9
-            Probability, between 0 and 1.
-        task : array-like of shape (n_samples,), optional
-            Task of each row, where it is no column of X.
-
-        Returns
-        -------
-        lower, upper : ndarrays of shape (n_samples,) or (n_samples, n_tasks)
-            The bounds.
-        """
-        level = require_level("level", level)
-        guess, spread = self.predict(X, task, return_std=True)
-        low, high = self._residuals.quantiles(level)
-        return guess + low * spread, guess + high * spread
+    def _reach(self, level: float) -> tuple[float, float]:
+        return self._residuals.quantiles(level)
 
 
 @documented
@@ -184,13 +127,15 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(
+            basis=basis,
+            cv=cv,
+            task_column=task_column,
+            unseen_task=unseen_task,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
         self.threshold = threshold
-        self.basis = basis
-        self.cv = cv
-        self.task_column = task_column
-        self.unseen_task = unseen_task
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -199,10 +144,10 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
     def _loss(self) -> Loss:
         return Logistic()
 
-    def _library(self, size: tuple[int, int], *, sparse: bool) -> dict[str, TaskModel]:
+    def _library(self, size: tuple[int, int], *, sparse: bool) -> dict[str, CellModel]:
         return classification_members(*size, sparse=sparse)
 
-    def _said(self, member: TaskModel, test: TaskData) -> np.ndarray:
+    def _said(self, member: CellModel, test: TaskData) -> np.ndarray:
         assert isinstance(member, ClassifierOutputs)
         codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
         if member._columns.index is None:
@@ -211,7 +156,7 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         assert seen is not None
         return scores[seen]
 
-    def _asked(self, member: TaskModel, test: TaskData) -> tuple[np.ndarray, ...]:
+    def _asked(self, member: CellModel, test: TaskData) -> tuple[np.ndarray, ...]:
         assert isinstance(member, ClassifierOutputs)
         if member._columns.index is None:
             return np.where(test.y == 1, 1.0, -1.0), test.weights, test.codes

@@ -128,14 +128,11 @@ def relation_moments(
     return relation, max(level, 1e-6 * float(energy.sum() / counts.sum()))
 
 
-def leading(relation: np.ndarray, rank: int) -> tuple[np.ndarray, float]:
-    """Directions ``C`` of the largest positive part, and the mean of the diagonal beyond them."""
+def leading(relation: np.ndarray, rank: int) -> np.ndarray:
+    """Directions ``C`` of the largest positive part."""
     values, basis = np.linalg.eigh(0.5 * (relation + relation.T))
     order = np.argsort(values)[::-1][:rank]
-    top = np.maximum(values[order], 0.0)
-    directions = basis[:, order] * np.sqrt(top)
-    rest = float(np.mean(np.diagonal(relation) - (directions**2).sum(axis=1)))
-    return directions, rest
+    return basis[:, order] * np.sqrt(np.maximum(values[order], 0.0))
 
 
 def solve_related(

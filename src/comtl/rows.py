@@ -1,0 +1,58 @@
+"""What a user hands over for a fit, and parts of it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, indexable
+
+from .data import TaskData, read_rows, read_training
+from .fitted import FittedTasks
+from .folds import TaskStratifiedKFold
+from .frames import read_classes
+from .parameters import require_integer
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What a user hands over for a fit."""
+
+    X: Any
+    y: Any
+    task: Any = None
+    sample_weight: Any = None
+
+    def take(self, numbers: np.ndarray) -> Rows:
+        """Some of the rows."""
+
+        def part(item: Any) -> Any:
+            if item is None or np.isscalar(item):
+                return item
+            # Some sparse formats and containers have no index of their own.
+            return _safe_indexing(indexable(item)[0], numbers)
+
+        return Rows(part(self.X), part(self.y), part(self.task), part(self.sample_weight))
+
+    def read(self, reader: FittedTasks, **options: Any) -> TaskData:
+        """Validated cells; ``reader`` learns the columns."""
+        cells = (self.X, self.y, self.task, self.sample_weight)
+        return read_training(reader, *cells, classification=reader._classification, **options)
+
+    def splits(self, reader: FittedTasks, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Row numbers of the folds; a number of folds cuts every task and class alike."""
+        rows, labels = read_rows(reader, self.X, self.task)
+        classes = read_classes(self.y)[0] if reader._classification else None
+        if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+            strata = None
+            if classes is not None and (classes.ndim == 1 or classes.shape[1] == 1):
+                strata = classes.ravel()
+            splitter = TaskStratifiedKFold(require_integer("cv", cv, low=2))
+            return list(splitter.split(rows, strata, labels))
+        with warnings.catch_warnings():
+            # Tasks are offered to every splitter as groups, also to those without use for them.
+            warnings.filterwarnings("ignore", "The groups parameter is ignored")
+            return list(check_cv(cv).split(rows, self.y, labels))
