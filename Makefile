@@ -46,7 +46,7 @@ bench: $(VENV)/.stamp-test ## run every benchmarks/bench_*.py and write its resu
 	done
 
 leaderboard: $(VENV)/.stamp-test ## measure every method on every development set (hours; goes on where it stopped)
-	@$(PIP) install 'lightgbm>=4.3'
+	@$(PIP) install 'lightgbm>=4.3' 'gpboost>=1.5'
 	$(BIN)/python benchmarks/leaderboard/run.py $(ARGS)
 
 clean: ## remove caches and build products (.venv stays)
