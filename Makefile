@@ -9,7 +9,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint lint-check lint-format lint-types format bench leaderboard clean
+.PHONY: help demo test lint lint-check lint-format lint-types format docs bench leaderboard clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,12 @@ format: $(VENV)/.stamp-dev ## rewrite the source in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# One BLAS thread: the examples are small, and threads would only wait for each other.
+docs: $(VENV)/.stamp-docs ## build the site into build/docs; a warning is an error
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
+		$(BIN)/python -m sphinx -b html -W --keep-going --quiet docs build/docs
+	@echo 'The site is build/docs/index.html'
+
 bench: $(VENV)/.stamp-test ## run every benchmarks/bench_*.py and write its result beside it
 	@set -e; for script in $(sort $(wildcard benchmarks/bench_*.py)); do \
 		echo "== $$script"; $(BIN)/python "$$script" > "$${script%.py}.tmp"; \
@@ -51,6 +57,7 @@ leaderboard: $(VENV)/.stamp-test ## measure every method on every development se
 
 clean: ## remove caches and build products (.venv stays)
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf docs/auto_examples docs/api/generated docs/api/backreferences docs/benchmarks docs/project
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A set-up that failed half-way must not look finished, hence the removal.
@@ -77,3 +84,8 @@ $(VENV)/.stamp-dev: pyproject.toml | $(BIN)/python
 	@echo 'Installing comtl with what its tests and checks need'
 	@$(PIP) install --editable '.[dev]'
 	@touch $@ $(VENV)/.stamp-test $(VENV)/.stamp-plain
+
+$(VENV)/.stamp-docs: pyproject.toml | $(BIN)/python
+	@echo 'Installing comtl with what its documentation needs'
+	@$(PIP) install --editable '.[docs]'
+	@touch $@ $(VENV)/.stamp-plain

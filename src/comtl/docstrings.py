@@ -81,7 +81,7 @@ _BLOCKS = {
             Mean of the population.
         log_evidence_ : float
             Logarithm of the restricted likelihood, or its bound for classes, in standardised units.
-        objective_history_ : ndarray of shape (n_iter_ + 1,)
+        objective_history_ : ndarray of shape (n_steps + 1,)
             Log evidence plus log priors at the start and after each step; never falls.
         n_iter_, converged_ : int, bool
             Steps done, and whether they came to an end.
@@ -188,7 +188,7 @@ _BLOCKS = {
             Intercepts.
         shared_coef_ : ndarray of shape (n_features,)
             The part that all tasks have in common, zero without it.
-        objective_history_ : ndarray of shape (n_iter_ + 1,)
+        objective_history_ : ndarray of shape (n_sweeps + 1,)
             Objective at the start and after each sweep; never rises.
         n_iter_, converged_ : int, bool
             Sweeps done, and whether the decrease fell below ``tol``.
@@ -279,7 +279,7 @@ _BLOCKS = {
             memberships themselves where the penalty of that side is "clusters".
         solver_ : dict
             Where the rows lived and which solver ran for each factor.
-        objective_history_ : ndarray of shape (n_iter_ + 1,)
+        objective_history_ : ndarray of shape (n_sweeps + 1,)
             Objective at the start and after each sweep; never rises.
         n_iter_ : int
             Sweeps done.
