@@ -1,0 +1,109 @@
+"""What the pages say is run, and what they link to exists.
+
+Python blocks of a page run in order in one namespace and an empty folder: scripts as they stand,
+sessions (``>>>``) as doctests. A block whose first line begins with ``# not run`` is skipped; so
+are blocks in another language.
+"""
+
+import doctest
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = [
+    ROOT / "README.md",
+    DOCS / "index.md",
+    DOCS / "multitask.md",
+    *sorted((DOCS / "start").glob("*.md")),
+    *sorted((DOCS / "guide").glob("*.md")),
+    *sorted((DOCS / "developer").glob("*.md")),
+]
+LINKED = [
+    *sorted(ROOT.glob("*.md")),
+    *(
+        page
+        for page in sorted(DOCS.rglob("*.md"))
+        # Written by the build, from pages that are checked where they lie.
+        if page.relative_to(DOCS).parts[0] not in ("benchmarks", "project", "auto_examples")
+    ),
+]
+FENCE = re.compile(r"^```(\w+)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
+# Written by the gallery and by autosummary when the site is built.
+BUILT = ("auto_examples/", "api/generated/")
+
+
+def blocks(page):
+    """Yield line number and text of the Python blocks that are to run."""
+    text = page.read_text(encoding="utf-8")
+    for match in FENCE.finditer(text):
+        code = match[2]
+        if match[1] in ("python", "pycon") and not code.startswith("# not run"):
+            yield text.count("\n", 0, match.start()) + 1, code
+
+
+def pupils():
+    """Draw a small table like the one that the pages speak of."""
+    rng = np.random.default_rng(0)
+    school = np.repeat(["Ash", "Birch", "Cedar", "Elm", "Fir", "Hazel"], 12)
+    code = np.repeat(np.arange(6), 12)
+    table = pd.DataFrame({"school": school, "age": rng.integers(14, 17, 72)})
+    table["earlier"] = rng.normal(50, 10, 72).round(1)
+    slopes, levels = 0.6 + 0.2 * rng.normal(size=6), 4 * rng.normal(size=6)
+    table["score"] = levels[code] + slopes[code] * table["earlier"] + rng.normal(0, 4, 72)
+    return table
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_blocks_run(page, tmp_path, monkeypatch):
+    found = list(blocks(page))
+    if not found:
+        pytest.skip("no block to run")
+    monkeypatch.chdir(tmp_path)
+    table = pupils()
+    table.to_csv("pupils.csv", index=False)
+    names = {"__name__": "page"}
+    if page.name == "multitask.md":  # It begins with a table at hand.
+        names |= {"X": table.drop(columns="score"), "y": table["score"]}
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    for line, code in found:
+        if ">>>" in code:
+            test = doctest.DocTestParser().get_doctest(code, names, page.name, str(page), line)
+            said = []
+            runner.run(test, out=said.append, clear_globs=False)
+            names = test.globs
+            assert not said, "".join(said)
+        else:
+            exec(compile("\n" * line + code, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for target in LINK.findall(text):
+        there = (page.parent / target).resolve()
+        built = there.is_relative_to(DOCS) and str(there.relative_to(DOCS)).startswith(BUILT)
+        assert built or there.exists(), f"{page.name} links to {target}"
+
+
+def test_every_page_of_the_guide_is_listed():
+    for folder in ("start", "guide", "developer"):
+        listed = (DOCS / folder / "index.md").read_text(encoding="utf-8").split()
+        for page in (DOCS / folder).glob("*.md"):
+            assert page.stem == "index" or page.stem in listed
+
+
+def test_every_public_name_is_in_the_reference():
+    import comtl
+    import comtl.baselines
+    import comtl.datasets
+
+    listed = (DOCS / "api" / "index.md").read_text(encoding="utf-8")
+    for module in (comtl, comtl.baselines, comtl.datasets):
+        for name in module.__all__:
+            assert name in listed or name.startswith("__"), name
