@@ -155,7 +155,7 @@ def _fitted(name: str, model: TaskModel, rows: Rows) -> TaskModel:
             kind: Any = kinds[name, model._classification]
             settings = [kind(alpha, task_column=model.task_column) for alpha in PENALTIES]
             chosen = settings[search(clone(settings[0]), settings, rows, cv=3).best]
-        return chosen.fit(rows.X, rows.y, task=rows.task, sample_weight=rows.sample_weight)
+        return chosen.fit_within(rows)
 
 
 def _held_out(

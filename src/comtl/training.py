@@ -21,8 +21,18 @@ class TaskModel(FittedTasks):
         """Refuse bad parameters before any work."""
 
     @abstractmethod
-    def _fit(self, rows: Rows) -> None:
-        """Learn from rows, and keep what came of it."""
+    def _fit(self, rows: Rows, *, outermost: bool) -> None:
+        """Learn from rows, and keep what came of it.
+
+        Only the ``outermost`` model may end early and keep what it has when the user interrupts;
+        within another computation the interruption is that one's to handle.
+        """
+
+    def fit_within(self, rows: Rows) -> Self:
+        """Fit as a part of a longer computation: an interruption is not held back."""
+        self._check_parameters()
+        self._fit(rows, outermost=False)
+        return self
 
     def _describe(self, data: TaskData, columns: Columns) -> None:
         """Keep what the fit was told."""
@@ -51,7 +61,7 @@ class TaskModel(FittedTasks):
             The fitted estimator.
         """
         self._check_parameters()
-        self._fit(Rows(X, y, task, sample_weight))
+        self._fit(Rows(X, y, task, sample_weight), outermost=True)
         return self
 
 
@@ -59,9 +69,9 @@ class CellModel(TaskModel):
     """Abstract model that learns from the cells of all tasks at once."""
 
     @abstractmethod
-    def _learn(self, data: TaskData, columns: Columns) -> None:
+    def _learn(self, data: TaskData, columns: Columns, *, outermost: bool = False) -> None:
         """Learn the columns of weights from the cells, and keep what came of it."""
 
-    def _fit(self, rows: Rows) -> None:
+    def _fit(self, rows: Rows, *, outermost: bool) -> None:
         data = rows.read(self)
-        self._learn(data, Columns.of(data))
+        self._learn(data, Columns.of(data), outermost=outermost)

@@ -79,8 +79,9 @@ class HierarchicalModel(CellModel):
         population.check_size(type(self).__name__)
         return population
 
-    def _learn(self, data: TaskData, columns: Columns) -> None:
-        self._climb(self._population(data, columns), data, columns)
+    def _learn(self, data: TaskData, columns: Columns, *, outermost: bool = False) -> None:
+        population = self._population(data, columns)
+        self._climb(population, data, columns, outermost=outermost)
 
     def _climb(
         self,
@@ -88,6 +89,8 @@ class HierarchicalModel(CellModel):
         data: TaskData,
         columns: Columns,
         starts: Sequence[Prior | None] = (),
+        *,
+        outermost: bool = False,
     ) -> None:
         """Raise the evidence to its top, for every class on its own.
 
@@ -105,12 +108,12 @@ class HierarchicalModel(CellModel):
                     tol=self.tol,
                     start=start,
                 )
-                path, stage = self._watched(steps)
+                path, stage = self._watched(steps, outermost)
                 stages.append(stage)
                 history.append(path)
         self._keep(stages, history, population, data, columns)
 
-    def _watched(self, steps: Any) -> tuple[list[float], Stage]:
+    def _watched(self, steps: Any, outermost: bool) -> tuple[list[float], Stage]:
         path: list[float] = []
         stage: Stage | None = None
         try:
@@ -118,7 +121,7 @@ class HierarchicalModel(CellModel):
                 path.append(stage.objective)
                 logger.info("step %d: log evidence %.10g", stage.step, stage.objective)
         except KeyboardInterrupt:
-            if stage is None:
+            if stage is None or not outermost:
                 raise
             warnings.warn(
                 f"Interrupted after step {stage.step}; the model of that step is kept.",

@@ -45,7 +45,7 @@ class RelatedTasks(CellModel):
     def _loss(self) -> Loss:
         return Squared()
 
-    def _learn(self, data: TaskData, columns: Columns) -> None:
+    def _learn(self, data: TaskData, columns: Columns, *, outermost: bool = False) -> None:
         learn_related([self], data, columns)
 
     def _keep(
