@@ -254,3 +254,79 @@ def test_an_interrupted_fit_leaves_its_checkpoint(tmp_path, monkeypatch):
     whole = comtl.BiFactorRegressor(3, tol=1e-9, random_state=0).fit(X, y, task=task)
     np.testing.assert_array_equal(model.coef_, whole.coef_)
     assert not os.path.exists(path)
+
+
+class Recorder:
+    """Callback of scikit-learn that counts subtasks, and may stop a fit."""
+
+    def __init__(self, stop_after=None):
+        self.stop_after = stop_after
+        self.names, self.scores, self.down = [], [], 0
+
+    def setup(self, estimator, context):
+        self.names.append(context.task_name)
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, X, y, fitted_estimator):
+        self.names.append(context.task_name)
+        if fitted_estimator is not None and context.parent is not None:
+            self.scores.append(fitted_estimator.score(X, y))
+        return len(self.names) == self.stop_after
+
+    def teardown(self, estimator, context):
+        self.down += 1
+
+
+def tabled():
+    X, y, task = problem()
+    return np.column_stack([X, task]), y
+
+
+def test_callbacks_see_every_sweep():
+    X, y = tabled()
+    seen = Recorder()
+    model = comtl.BiFactorRegressor(3, task_column=8, random_state=0).set_callbacks(seen).fit(X, y)
+    assert seen.names == ["fit", *["sweep"] * (model.n_iter_ + 1), "fit"]
+    assert seen.down == 1
+    assert seen.scores[-1] == model.score(X, y)
+    assert seen.scores[-1] > seen.scores[0]
+
+
+def test_callbacks_may_stop_a_fit():
+    X, y = tabled()
+    seen = Recorder(stop_after=4)
+    model = comtl.BiFactorRegressor(3, task_column=8, random_state=0).set_callbacks(seen).fit(X, y)
+    assert model.n_iter_ == 2
+    assert not model.converged_
+
+
+def test_callbacks_see_folds_steps_and_fits():
+    X, y = tabled()
+    for model, name in (
+        (comtl.MultitaskRegressor(cv=3, task_column=8), "fold"),
+        (comtl.HierarchicalRegressor(task_column=8, max_iter=5), "step"),
+        (comtl.BiFactorRegressorCV(2, alphas=(0.1, 1.0), cv=3, task_column=8), "fit on a fold"),
+    ):
+        seen = Recorder()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.set_callbacks(seen).fit(X, y)
+        assert seen.names[0] == seen.names[-1] == "fit"
+        assert seen.names.count(name) >= 3
+
+
+def test_a_stack_may_be_stopped_by_a_callback():
+    X, y = tabled()
+    model = comtl.MultitaskRegressor(cv=4, task_column=8).set_callbacks(Recorder(stop_after=3))
+    assert model.fit(X, y).score(X, y) > 0.8
+
+
+def test_the_progress_bar_of_scikit_learn_works(tmp_path):
+    from sklearn.callback import ProgressBar
+
+    X, y = tabled()
+    model = comtl.BiFactorRegressor(3, task_column=8).set_callbacks(ProgressBar()).fit(X, y)
+    model.save(tmp_path / "m.comtl")
+    assert "_skl_callbacks" not in vars(comtl.load(tmp_path / "m.comtl"))

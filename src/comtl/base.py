@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from .memberships import Membership
 from .parameters import require_choice, require_flag, require_integer, require_number
 from .penalties import L1, Free, LearnedRelation, NonNegative, Penalty, Ridge, Simplex
 from .problem import Columns, Problem, build_problem
-from .progress import logger, progress_shown
+from .progress import UNWATCHED, Watch, logger, progress_shown
 from .relations import AnyRelation
 from .state import State
 from .threads import single_blas
@@ -130,9 +131,9 @@ class FactorModel(CellModel):
         )
         return problem if columns.index is None else replace(problem, labels=columns.label)
 
-    def _learn(self, data: TaskData, columns: Columns, *, outermost: bool = False) -> None:
+    def _learn(self, data: TaskData, columns: Columns, watch: Watch = UNWATCHED) -> None:
         kept = Checkpoint.of(self.checkpoint, self, data)
-        self._run(self._problem(data, columns), data, columns, kept, outermost=outermost)
+        self._run(self._problem(data, columns), data, columns, kept, watch)
 
     def _run(
         self,
@@ -140,12 +141,11 @@ class FactorModel(CellModel):
         data: TaskData,
         columns: Columns,
         kept: Checkpoint,
-        *,
-        outermost: bool,
+        watch: Watch,
     ) -> None:
         """Alternate to the end and keep what came of it.
 
-        A run that was checkpointed goes on from there. Interrupted, the ``outermost`` model stays
+        A run that was checkpointed goes on from there. Interrupted, the outermost model stays
         where it is, and its checkpoint with it.
         """
         earlier = self._earlier_factors(data, columns) if self.warm_start else None
@@ -157,16 +157,25 @@ class FactorModel(CellModel):
         else:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             steps = self._steps(problem, self._schedule(), seed, earlier)
+
+        def more(step: Step) -> bool:
+            return not step.converged and step.sweep < self.max_iter
+
+        def fitted(step: Step) -> dict[str, Any]:
+            model = copy.copy(self)
+            model._keep(step, history, problem, data, columns, seed)
+            return dict(vars(model))
+
         try:
             with progress_shown(self.verbose), single_blas():
-                for step in steps:
+                for step in watch.each(steps, "sweep", more=more, fitted=fitted):
                     history.append(step.objective)
                     logger.info("sweep %d: objective %.10g", step.sweep, step.objective)
                     if step.sweep:
                         kept.note("run", {"seed": seed, "history": history, "step": step})
         except KeyboardInterrupt:
             kept.flush()
-            if step is None or not outermost:
+            if step is None or not watch.outermost:
                 raise
             warnings.warn(
                 f"Interrupted after sweep {step.sweep}; the model of that sweep is kept.",

@@ -25,8 +25,10 @@ from .saving import ModelFileError, save
 from .saving.registry import saved
 from .saving.types import belongs
 
-DERIVED = frozenset({"_extended", "_cluster_cache", "task_factor_", "shared_coef_"})
-"""What :meth:`FittedTasks._set_linear` makes of the weights."""
+DERIVED = frozenset(
+    {"_extended", "_cluster_cache", "task_factor_", "shared_coef_", "_skl_callbacks"}
+)
+"""What :meth:`FittedTasks._set_linear` makes of the weights, and what belongs to the session."""
 NEEDED = {"tasks_": np.ndarray, "_linear": LinearTasks, "_columns": Columns, "_units": Units}
 """What every fitted model has."""
 

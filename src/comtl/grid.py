@@ -18,7 +18,7 @@ from .base import FactorModel
 from .checkpoints import Checkpoint
 from .data import TaskData
 from .problem import Columns, Problem
-from .progress import logger
+from .progress import Watch, logger
 
 CONFIRMED, ROUGH, LOOSE = 3, 30.0, 0.01
 """Best settings that must have a fit of their own, how much rougher a screening fit may be, and
@@ -83,7 +83,7 @@ def grid_losses(
     warm: bool,
     n_jobs: int | None,
     kept: Checkpoint,
-    outermost: bool,
+    watch: Watch,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Held-out loss of every setting (folds × settings), and the weight of each fold.
 
@@ -91,8 +91,8 @@ def grid_losses(
     are first screened: each fit is rough and starts from the one before. The best setting of each
     path and the best few of all are then fitted on their own, until the winner is one of them.
 
-    Interrupted, and ``outermost``, the losses of the folds that are finished stand for all; else
-    the interruption goes on its way.
+    Interrupted by the user who watches, the losses of the folds that are finished stand for all;
+    unwatched, the interruption goes on its way.
     """
     first = distinct(models, size)
     places = sorted(set(first), key=lambda place: models[place]._place()[1])
@@ -102,7 +102,7 @@ def grid_losses(
         paths.setdefault(path, []).append(place)
     # The widest first, so that no long path is left to one process at the end.
     groups = [paths[path] for path in sorted(paths, reverse=True)]
-    run = partial(_run, models, folds=folds, n_jobs=n_jobs, kept=kept, outermost=outermost)
+    run = partial(_run, models, folds=folds, n_jobs=n_jobs, kept=kept, watch=watch)
     losses, weights, complete = run(groups, screen=warm)
     settled = set() if warm else set(places)
     mean = np.average(losses, axis=0, weights=weights)
@@ -126,7 +126,7 @@ def _run(
     folds: Callable[[], Iterator[Fold]],
     n_jobs: int | None,
     kept: Checkpoint,
-    outermost: bool,
+    watch: Watch,
     screen: bool,
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     """Losses of the settings in some groups (of the others, infinity), weights of the folds.
@@ -149,19 +149,23 @@ def _run(
                     continue
                 names.append((number, group))
                 yield delayed(Fold.losses)(fold, [models[p] for p in places], screen=screen)
+        ends.append(len(names) + len(known))
 
-    complete = True
+    ends: list[int] = []
     try:
         results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs())
-        for place, values in enumerate(results):
+        for place, values in enumerate(watch.each(results, "fit on a fold")):
             known[names[place]] = values
             kept.note(name(*names[place]), values)
             logger.info("%d fits on folds done", len(known))
     except KeyboardInterrupt:
         kept.flush()
-        complete = False
+        if not watch.outermost:
+            raise
+    # A callback may end it early too.
+    complete = ends == [len(known)]
     done = [all((fold, g) in known for g in range(len(groups))) for fold in range(len(weights))]
-    if (not complete and not outermost) or (screen and not any(done)):
+    if screen and not any(done):
         raise KeyboardInterrupt
     if not complete:
         warnings.warn(

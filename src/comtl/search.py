@@ -15,7 +15,7 @@ from .data import TaskData
 from .grid import Fold, grid_losses
 from .parameters import require_flag, require_integer, require_number
 from .problem import Columns
-from .progress import progress_shown
+from .progress import UNWATCHED, Watch, progress_shown
 from .rows import Rows
 
 
@@ -50,12 +50,12 @@ def search(
     warm: bool = True,
     n_jobs: int | None = None,
     checkpoint: str | None = None,
-    outermost: bool = False,
+    watch: Watch = UNWATCHED,
 ) -> Found:
     """Held-out losses of settings of one kind of model.
 
     ``reader`` learns the columns of the rows; ``models`` differ in penalties and ranks only.
-    Interrupted by the user, only the ``outermost`` search makes do with the folds it has.
+    Interrupted by the user, only a search that is watched makes do with the folds it has.
     """
     for model in models:
         model._check_parameters()
@@ -75,7 +75,7 @@ def search(
     size = data.n_features, len(columns.task)
     kept = Checkpoint.of(checkpoint, reader, data)
     losses, weights = grid_losses(
-        models, size, folds, warm=warm, n_jobs=n_jobs, kept=kept, outermost=outermost
+        models, size, folds, warm=warm, n_jobs=n_jobs, kept=kept, watch=watch
     )
     return Found(data, columns, losses, weights, unit, kept)
 
@@ -114,7 +114,7 @@ class CrossValidated(FactorModel):
         taken = {name: own[name] for name in self._plain_class().get_params() if name in own}
         return self._plain_class(**{**taken, **setting})
 
-    def _fit(self, rows: Rows, *, outermost: bool) -> None:
+    def _fit(self, rows: Rows, watch: Watch) -> None:
         """Choose the setting by cross-validation and fit it to all rows."""
         grid = self._grid()
         require_flag("warm_path", self.warm_path)
@@ -128,12 +128,12 @@ class CrossValidated(FactorModel):
                 warm=self.warm_path,
                 n_jobs=self.n_jobs,
                 checkpoint=self.checkpoint,
-                outermost=outermost,
+                watch=watch,
             )
         best, data, columns = found.best, found.data, found.columns
         refitted = models[best]
         problem = refitted._problem(data, columns)
-        refitted._run(problem, data, columns, found.kept, outermost=outermost)
+        refitted._run(problem, data, columns, found.kept, watch)
         for name, value in vars(refitted).items():
             if name not in refitted.get_params():
                 setattr(self, name, value)

@@ -20,7 +20,7 @@ from ..design import Design
 from ..parameters import require_choice
 from ..predictor import LinearTasks
 from ..problem import Columns, Units
-from ..progress import logger, progress_shown
+from ..progress import Watch, logger, progress_shown
 from ..rows import Rows
 from ..threads import single_blas
 from ..training import CellModel, TaskModel
@@ -113,7 +113,7 @@ class MultitaskModel(TaskModel):
         require_choice("basis", self.basis, (None, "hinges"))
         require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
 
-    def _fit(self, rows: Rows, *, outermost: bool) -> None:
+    def _fit(self, rows: Rows, watch: Watch) -> None:
         data = rows.read(self)
         self._check_data(data)
         columns = Columns.of(data)
@@ -121,7 +121,7 @@ class MultitaskModel(TaskModel):
         with progress_shown(self.verbose):
             tried = []
             for hinges in self._bases(data):
-                tried.append(self._tried(rows, data, columns, hinges, kept, outermost))
+                tried.append(self._tried(rows, data, columns, hinges, kept, watch))
                 if not tried[-1].complete:
                     break
             best = min(tried, key=lambda one: one.loss)
@@ -149,12 +149,12 @@ class MultitaskModel(TaskModel):
         columns: Columns,
         hinges: Hinges,
         kept: Checkpoint,
-        outermost: bool,
+        watch: Watch,
     ) -> Stack:
         """Stack of members on given features."""
         size = data.n_features + len(hinges.columns), len(columns.task)
         library = self._library(size, sparse=sparse.issparse(data.X))
-        held, complete = self._held_out(rows, data, library, hinges, kept, outermost)
+        held, complete = self._held_out(rows, data, library, hinges, kept, watch)
         shares, shift = self._stack(held)
         weights = {
             name: share for name, share in zip(library, shares.tolist(), strict=True) if share > 0.0
@@ -174,7 +174,7 @@ class MultitaskModel(TaskModel):
         library: dict[str, CellModel],
         hinges: Hinges,
         kept: Checkpoint,
-        outermost: bool,
+        watch: Watch,
     ) -> tuple[HeldOut, bool]:
         """Scores of all members on every fold's test cells, and whether no fold was left out."""
         splits = rows.splits(copy.copy(self), self.cv)
@@ -184,14 +184,13 @@ class MultitaskModel(TaskModel):
         missing = [number for number, name in enumerate(names) if name not in known]
         jobs = (delayed(self._fold)(rows, data, models, hinges, splits[n]) for n in missing)
         try:
-            for number, part in zip(
-                missing, Parallel(self.n_jobs, return_as="generator")(jobs), strict=True
-            ):
+            found = zip(missing, Parallel(self.n_jobs, return_as="generator")(jobs), strict=True)
+            for number, part in watch.each(found, "fold", more=lambda one: one[0] != missing[-1]):
                 known[names[number]] = part
                 kept.put(names[number], part)
                 logger.info("%d of %d folds done", len(known), len(splits))
         except KeyboardInterrupt:
-            if not known or not outermost:
+            if not known or not watch.outermost:
                 raise
             warnings.warn(
                 f"Interrupted after {len(known)} of {len(splits)} folds, which decide the weights. "
