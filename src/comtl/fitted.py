@@ -200,6 +200,14 @@ class FittedTasks(BaseEstimator, ABC):
         check_is_fitted(self)
         save(self, path)
 
+    def to_onnx(self) -> Any:
+        """Return the linear prediction as an ONNX model; see :func:`comtl.onnx_export.to_onnx`."""
+        # Not above: the export knows the kinds of models, which are built on this one.
+        from .onnx_export import to_onnx
+
+        check_is_fitted(self)
+        return to_onnx(self)
+
     def _saved_state(self) -> dict[str, Any]:
         """What a file keeps: parameters, and all that was learned but what follows from it."""
         return {name: value for name, value in vars(self).items() if name not in DERIVED}
