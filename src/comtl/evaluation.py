@@ -21,6 +21,7 @@ from .data import encode_tasks, read_rows
 from .frames import read_classes, read_numbers
 from .hierarchical.error_bars import ErrorBars
 from .rows import Rows
+from .saving.registry import saved
 from .search import search
 from .training import TaskModel
 
@@ -33,6 +34,7 @@ MANY_ROWS = 5000
 """Rows beyond which one fold is held out rather than each in turn."""
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Errors on held-out rows by task.
@@ -153,7 +155,7 @@ def _fitted(name: str, model: TaskModel, rows: Rows) -> TaskModel:
             kind: Any = kinds[name, model._classification]
             settings = [kind(alpha, task_column=model.task_column) for alpha in PENALTIES]
             chosen = settings[search(clone(settings[0]), settings, rows, cv=3).best]
-        return chosen.fit(rows.X, rows.y, task=rows.task, sample_weight=rows.sample_weight)
+        return chosen.fit_within(rows)
 
 
 def _held_out(

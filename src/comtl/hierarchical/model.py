@@ -14,7 +14,7 @@ from ..data import TaskData
 from ..parameters import require_choice, require_flag, require_integer, require_number
 from ..predictor import LinearTasks
 from ..problem import Columns
-from ..progress import logger, progress_shown
+from ..progress import UNWATCHED, Watch, logger, progress_shown
 from ..threads import single_blas
 from ..training import CellModel
 from .evidence import Stage
@@ -27,7 +27,7 @@ from .posterior import Prior
 class HierarchicalModel(CellModel):
     """Abstract model of tasks as draws from one population."""
 
-    _stages: list[Stage]
+    _priors: list[Prior]
 
     def __init__(
         self,
@@ -79,8 +79,9 @@ class HierarchicalModel(CellModel):
         population.check_size(type(self).__name__)
         return population
 
-    def _learn(self, data: TaskData, columns: Columns) -> None:
-        self._climb(self._population(data, columns), data, columns)
+    def _learn(self, data: TaskData, columns: Columns, watch: Watch = UNWATCHED) -> None:
+        population = self._population(data, columns)
+        self._climb(population, data, columns, watch=watch)
 
     def _climb(
         self,
@@ -88,6 +89,8 @@ class HierarchicalModel(CellModel):
         data: TaskData,
         columns: Columns,
         starts: Sequence[Prior | None] = (),
+        *,
+        watch: Watch = UNWATCHED,
     ) -> None:
         """Raise the evidence to its top, for every class on its own.
 
@@ -105,20 +108,20 @@ class HierarchicalModel(CellModel):
                     tol=self.tol,
                     start=start,
                 )
-                path, stage = self._watched(steps)
+                path, stage = self._watched(steps, watch)
                 stages.append(stage)
                 history.append(path)
         self._keep(stages, history, population, data, columns)
 
-    def _watched(self, steps: Any) -> tuple[list[float], Stage]:
+    def _watched(self, steps: Any, watch: Watch) -> tuple[list[float], Stage]:
         path: list[float] = []
         stage: Stage | None = None
         try:
-            for stage in steps:
+            for stage in watch.each(steps, "step", more=lambda one: not one.converged):
                 path.append(stage.objective)
                 logger.info("step %d: log evidence %.10g", stage.step, stage.objective)
         except KeyboardInterrupt:
-            if stage is None:
+            if stage is None or not watch.outermost:
                 raise
             warnings.warn(
                 f"Interrupted after step {stage.step}; the model of that step is kept.",
@@ -145,7 +148,7 @@ class HierarchicalModel(CellModel):
         columns: Columns,
     ) -> None:
         self._describe(data, columns)
-        self._stages, self._units, self._seed = stages, population.units, 0
+        self._priors, self._units, self._seed = [s.prior for s in stages], population.units, 0
         self.n_iter_ = max(stage.step for stage in stages)
         self.converged_ = all(stage.converged for stage in stages)
         self.log_evidence_ = sum(stage.posterior.log_evidence for stage in stages)
@@ -194,4 +197,4 @@ def learn_each(models: Sequence[HierarchicalModel], data: TaskData, columns: Col
         if kind == "factor":
             starts = reached.get(("factor", scaled), starts)
         model._climb(populations[scaled], data, columns, starts if model._family.refines else ())
-        reached[kind, scaled] = [stage.prior for stage in model._stages]
+        reached[kind, scaled] = model._priors
