@@ -278,3 +278,14 @@ def test_a_short_fit_says_so():
     X, y, task = problem(BiFactorRegressorCV)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         search(BiFactorRegressorCV, max_iter=1, tol=0.0).fit(X, y, task=task)
+
+
+def test_a_search_that_ran_to_its_end_says_nothing():
+    X, y, task = problem(BiFactorRegressorCV)
+    rough, close = (search(BiFactorRegressorCV, warm_path=warm) for warm in (True, False))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        rough.fit(X, y, task=task)
+        close.fit(X, y, task=task)
+    # The winner of rough fits is fitted on its own.
+    assert rough.best_score_ == pytest.approx(close.best_score_, rel=1e-12)

@@ -141,15 +141,18 @@ def _run(
         return f"{'screened' if screen else 'fitted'} {fold}: {groups[group]}"
 
     def jobs() -> Iterator[Any]:
+        restored = 0
         for number, fold in enumerate(folds()):
             weights.append(fold.weight)
             for group, places in enumerate(groups):
                 if (found := kept.get(name(number, group))) is not None:
                     known[number, group] = found
+                    restored += 1
                     continue
                 names.append((number, group))
                 yield delayed(Fold.losses)(fold, [models[p] for p in places], screen=screen)
-        ends.append(len(names) + len(known))
+        # Not len(known): fits one after another are known before the last job is asked for.
+        ends.append(len(names) + restored)
 
     ends: list[int] = []
     try:
