@@ -32,6 +32,8 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 def copy_pages(app: Sphinx, config: Config) -> None:
     for source, copy in COPIES.items():
         text = source.read_text(encoding="utf-8")
+        if not text.startswith("# "):  # Bare output of a script.
+            text = f"# {source.stem}\n\n{text}"
         # A file that did not change keeps its date, so that its page is not built again.
         if not copy.exists() or copy.read_text(encoding="utf-8") != text:
             copy.parent.mkdir(exist_ok=True)
