@@ -62,6 +62,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
+    # That page would fetch a script from elsewhere.
+    "write_computation_times": False,
     "remove_config_comments": True,
     "reset_modules": ("matplotlib",),
     "capture_repr": ("_repr_html_", "__repr__"),
@@ -71,7 +73,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": False,
     "backreferences_dir": "api/backreferences",
     "doc_module": ("comtl",),
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.Order",
     "thumbnail_size": (400, 280),
 }
 

@@ -43,7 +43,7 @@ pupils.head()
 
 X, y = pupils.drop(columns="score"), pupils["score"]
 model = MultitaskRegressor(task_column="school").fit(X, y)
-model.weights_
+pd.Series(model.weights_).round(3)
 
 # %%
 # The model is a weighted sum of simpler ones, chosen on rows that they had not seen. What comes out
