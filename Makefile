@@ -43,6 +43,8 @@ format: $(VENV)/.stamp-dev ## rewrite the source in the house format
 docs: $(VENV)/.stamp-docs ## build the site into build/docs; a warning is an error
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 		$(BIN)/python -m sphinx -b html -W --keep-going --quiet docs build/docs
+	@! grep -rlE '<(script|link|img)[^>]+(src|href)="(https?:)?//' build/docs --include='*.html' || { \
+		echo 'These pages fetch something from elsewhere; the site must do without.' >&2; exit 1; }
 	@echo 'The site is build/docs/index.html'
 
 bench: $(VENV)/.stamp-test ## run every benchmarks/bench_*.py and write its result beside it

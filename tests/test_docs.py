@@ -32,6 +32,8 @@ LINKED = [
         if page.relative_to(DOCS).parts[0] not in ("benchmarks", "project", "auto_examples")
     ),
 ]
+pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="a source distribution has no docs/")
+
 FENCE = re.compile(r"^```(\w+)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 # Written by the gallery and by autosummary when the site is built.
