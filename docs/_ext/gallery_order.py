@@ -3,6 +3,7 @@
 ORDER = [
     "first_fit",
     "which_tasks_gain",
+    "something_else",
     "coclusters",
     "mixed_model",
     "intervals",
