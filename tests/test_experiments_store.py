@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from comtl.experiments.cells import Cell, ExperimentError, Store, as_value, write_atomically
+from comtl.experiments.cells import Cell, ExperimentError, Store, as_value
+from comtl.files import write_atomically
 
 
 def cell(method, repeat=0):

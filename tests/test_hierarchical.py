@@ -38,7 +38,7 @@ def draw(seed=0, tasks=30, rows=12, features=4, noise=1.0):
 def test_it_recovers_the_variances_of_the_population():
     X, y, task, _ = draw(tasks=400, rows=30)
     model = HierarchicalRegressor("isotropic").fit(X, y, task=task)
-    prior, units = model._stages[0].prior, model._units
+    prior, units = model._priors[0], model._units
     slopes = prior.structure.rest * units.target_scale**2 * np.mean(units.inverse_scale) ** 2
     assert slopes == pytest.approx(0.25, rel=0.1)
     assert prior.structure.intercept * units.target_scale**2 == pytest.approx(1.0, rel=0.15)
@@ -69,7 +69,7 @@ def test_random_intercepts_equal_those_of_a_mixed_model(name, target, task, colu
     X, y, labels = real(name, target, task, columns)
     model = HierarchicalRegressor("intercept", tol=1e-10, max_iter=5000).fit(X, y, task=labels)
     known = mixed.MixedLM(y, np.column_stack([np.ones(len(y)), X]), labels).fit(reml=True)
-    prior, scale = model._stages[0].prior, model._units.target_scale
+    prior, scale = model._priors[0], model._units.target_scale
     assert prior.level * scale**2 == pytest.approx(known.scale, rel=0.01)
     assert prior.structure.intercept * scale**2 == pytest.approx(
         float(np.ravel(known.cov_re)[0]), rel=0.01

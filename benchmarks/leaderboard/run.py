@@ -16,9 +16,10 @@ import numpy as np
 from methods import NAMES, OURS, fits, scores
 from problems import PROBLEMS
 
-from comtl.experiments.cells import Cell, Store, write_atomically
+from comtl.experiments.cells import Cell, Store
 from comtl.experiments.runner import run_cells
 from comtl.experiments.statistics import mean_and_error, winners
+from comtl.files import write_atomically
 
 ROOT = Path(__file__).resolve().parents[2] / "docs"
 KEYS, VALUES = ("data", "method", "repeat"), ("value",)

@@ -17,6 +17,7 @@ from .model_selection import (
     TriFactorRegressorCV,
 )
 from .packing import pack_tasks
+from .saving import load
 
 __version__ = "0.1.0"
 
@@ -35,6 +36,7 @@ __all__ = [
     "TriFactorRegressor",
     "TriFactorRegressorCV",
     "__version__",
+    "load",
     "open_rows",
     "pack_tasks",
     "parquet_blocks",

@@ -23,6 +23,7 @@ from .factors import Factors
 from .gauge import gauge_step
 from .memberships import task_moves
 from .penalties import Penalty, choose_penalty
+from .saving.registry import saved
 from .starts import empty_factors, start_factors
 from .state import State
 from .steps import (
@@ -65,6 +66,7 @@ class Schedule:
     lengthen: bool = True
 
 
+@saved
 @dataclass(frozen=True)
 class Step:
     """Where the fit stands after a sweep; sweep 0 is the start."""

@@ -21,6 +21,7 @@ from .data import encode_tasks, read_rows
 from .frames import read_classes, read_numbers
 from .hierarchical.error_bars import ErrorBars
 from .rows import Rows
+from .saving.registry import saved
 from .search import search
 from .training import TaskModel
 
@@ -33,6 +34,7 @@ MANY_ROWS = 5000
 """Rows beyond which one fold is held out rather than each in turn."""
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Errors on held-out rows by task.

@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from .arrays import Array, namespace
 from .factors import Factors
 from .penalties import spectral
+from .saving.registry import saved
 from .state import State
 
 
+@saved
 @dataclass(frozen=True)
 class Reach:
     """How far to go beyond a sweep, as a share of its step."""

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .arrays import Array, namespace, orthonormal
+from .saving.registry import saved
 
 
+@saved
 @dataclass(frozen=True)
 class Factors:
     """Factors, shared part and intercepts of ``T`` tasks on ``P`` features.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import os
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
@@ -19,6 +21,14 @@ from .frames import is_frame
 from .losses import Loss
 from .predictor import LinearTasks
 from .problem import Columns, Units
+from .saving import ModelFileError, save
+from .saving.registry import saved
+from .saving.types import belongs
+
+DERIVED = frozenset({"_extended", "_cluster_cache", "task_factor_", "shared_coef_"})
+"""What :meth:`FittedTasks._set_linear` makes of the weights."""
+NEEDED = {"tasks_": np.ndarray, "_linear": LinearTasks, "_columns": Columns, "_units": Units}
+"""What every fitted model has."""
 
 
 class FittedTasks(BaseEstimator, ABC):
@@ -37,6 +47,10 @@ class FittedTasks(BaseEstimator, ABC):
     _multi_output: bool
     _seed: int
     _widths: tuple[int, int]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        saved(cls)
 
     @abstractmethod
     def _loss(self) -> Loss:
@@ -170,6 +184,40 @@ class FittedTasks(BaseEstimator, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_linear" in vars(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that :func:`comtl.load` reads.
+
+        The file holds arrays and JSON, no pickle; a crash leaves the old file or the new one.
+
+        Parameters
+        ----------
+        path : path-like
+            The file, by custom ``*.comtl``.
+        """
+        check_is_fitted(self)
+        save(self, path)
+
+    def _saved_state(self) -> dict[str, Any]:
+        """What a file keeps: parameters, and all that was learned but what follows from it."""
+        return {name: value for name, value in vars(self).items() if name not in DERIVED}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take what a file kept, as far as it belongs together."""
+        defaults = inspect.signature(type(self).__init__).parameters
+        parameters = {name: defaults[name].default for name in self._get_param_names()}
+        allowed = all(
+            name.isidentifier() and not name.startswith("__") and name not in dir(type(self))
+            for name in state.keys() - parameters.keys()
+        )
+        if not allowed or not all(belongs(state.get(name), kind) for name, kind in NEEDED.items()):
+            raise ModelFileError(f"the parts of a {type(self).__name__} do not belong to it.")
+        for name, value in {**parameters, **state}.items():
+            setattr(self, name, value)
+        linear, columns = self._linear, self._columns
+        if len(columns.task) != linear.n_tasks or not linear.consistent:
+            raise ModelFileError("the weights of the model do not fit each other.")
+        self._set_linear(linear)
 
     def _read_new(self, X: Any, y: Any, task: Any, sample_weight: Any) -> tuple[TaskData, Columns]:
         """Validated cells of further tasks, and their columns of weights."""

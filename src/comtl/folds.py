@@ -10,8 +10,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from .parameters import require_integer
+from .saving.registry import saved
 
 
+@saved
 class TaskStratifiedKFold:
     """Folds that each hold an equal part of every task, and of every class within it.
 

@@ -16,6 +16,7 @@ from .arrays import Array, namespace
 from .datafits.base import Datafit, Expansion, TaskQuadratic
 from .factors import Factors
 from .penalties import Constraint
+from .saving.registry import saved
 from .solvers.base import Solution
 from .state import State
 
@@ -23,6 +24,7 @@ ROUNDS = 20
 """Most rounds of moves in one step; what is left is for the next sweep."""
 
 
+@saved
 @dataclass(frozen=True)
 class Membership(Constraint):
     """Rows have one entry of one, all others zero. ``strength`` has no part in it.

@@ -19,6 +19,7 @@ import numpy as np
 
 from .arrays import Array, dot, namespace, positive
 from .relations import AnyRelation, Relation
+from .saving.registry import saved
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class Penalty(ABC):
         return LearnedRelation.start(1.0, factor, relative_epsilon).relation
 
 
+@saved
 @dataclass(frozen=True)
 class Ridge(Penalty):
     """Squared Frobenius norm.
@@ -111,6 +113,7 @@ class Ridge(Penalty):
         return xp.eye(factor.shape[1], dtype=factor.dtype) / self.strength**0.5
 
 
+@saved
 @dataclass(frozen=True)
 class Free(Penalty):
     """No penalty at all: the paper's core ``S``.
@@ -131,6 +134,7 @@ class Free(Penalty):
         return 0.0
 
 
+@saved
 @dataclass(frozen=True)
 class L1(Penalty):
     """Sum of absolute values, for sparse factors.
@@ -161,6 +165,7 @@ class L1(Penalty):
         return xp.sign(factor) * positive(xp.abs(factor) - step * self.strength)
 
 
+@saved
 @dataclass(frozen=True)
 class NonNegative(Penalty):
     """Squared Frobenius norm on factors without negative entries.
@@ -203,6 +208,7 @@ class Constraint(Penalty):
         return 0.0 * factor
 
 
+@saved
 @dataclass(frozen=True)
 class Simplex(Constraint):
     """Rows are shares: not negative, summing to one. ``strength`` has no part in it.
@@ -248,6 +254,7 @@ def leading_square(factor: Array) -> float:
 _NOT_LEARNED = Relation(np.zeros((0, 0)), np.zeros(0), 1.0)
 
 
+@saved
 @dataclass(frozen=True)
 class LearnedRelation(Penalty):
     r"""The paper's penalty, smoothed: :math:`\mathrm{tr}(Q^\top R^{-1} Q) + ε\,\mathrm{tr} R^{-1}`.
@@ -344,6 +351,7 @@ class LearnedRelation(Penalty):
         return self.relation
 
 
+@saved
 @dataclass(frozen=True)
 class RidgedRelation(LearnedRelation):
     r"""The learned relation beside a plain ridge: :math:`λ\,p(Q) + μ \|Q\|_F^2`.

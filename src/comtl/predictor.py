@@ -10,10 +10,12 @@ from scipy import sparse
 
 from .arrays import row_dots, with_ones
 from .blocks import RowBlocks
+from .saving.registry import saved
 
 _BLOCK_CELLS = 2**20
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class LinearTasks:
     """Weights ``shared + D g_t (+ r_t)`` and an intercept for each of T tasks.
@@ -62,6 +64,15 @@ class LinearTasks:
         shared = coef.mean(axis=0) if shared is None else shared
         left, sizes, right = np.linalg.svd(coef - shared, full_matrices=False)
         return cls(right.T, left * sizes, shared, intercepts)
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the shapes of all parts fit each other."""
+        tasks, features = len(self.intercepts), len(self.shared)
+        ranks = self.directions.shape[1:]
+        shapes = self.directions.shape == (features, *ranks) and len(ranks) == 1
+        shapes = shapes and self.task_factor.shape == (tasks, *ranks)
+        return shapes and (self.residual is None or self.residual.shape == (tasks, features))
 
     @property
     def n_tasks(self) -> int:

@@ -15,8 +15,10 @@ from .design import Design
 from .factors import Factors
 from .losses import Loss
 from .predictor import LinearTasks
+from .saving.registry import saved
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class Units:
     """Centre and scale of features and target that the engine works in."""
@@ -60,6 +62,7 @@ class Problem:
     labels: np.ndarray | None = None
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class Columns:
     """The columns of ``W``: tasks, or pairs of a task and a class it has seen.

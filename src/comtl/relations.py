@@ -11,8 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .arrays import TALL, Array, namespace, orthonormal
+from .saving.registry import saved
 
 
+@saved
 @dataclass(frozen=True)
 class Relation:
     r"""Positive definite matrix of trace one, :math:`(ρ I + U\,\mathrm{diag}(r - ρ)\,U^\top)/τ`.
@@ -109,6 +111,7 @@ class Relation:
         return self @ xp.eye(self.basis.shape[0], dtype=self.basis.dtype)
 
 
+@saved
 @dataclass(frozen=True)
 class SparseRelation:
     """Positive definite matrix of trace one whose inverse has zeros: rows without a direct link.

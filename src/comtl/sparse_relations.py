@@ -21,6 +21,7 @@ import numpy as np
 from .arrays import DENSE_SIDE, Array, dot, namespace
 from .penalties import LearnedRelation, Penalty, leading_square
 from .relations import SparseRelation
+from .saving.registry import saved
 from .solvers.sparse_precision import links, sparse_precision
 
 TOL, MOST = 1e-3, 50
@@ -47,6 +48,7 @@ def require_dense_side(what: str, argument: str, count: int) -> None:
         )
 
 
+@saved
 @dataclass(frozen=True)
 class SparseLearnedRelation(Penalty):
     r"""Learned relation whose inverse is sparse.

@@ -9,8 +9,10 @@ from typing import Any
 from .arrays import dot
 from .factors import Factors
 from .penalties import Penalty
+from .saving.registry import saved
 
 
+@saved
 @dataclass(frozen=True)
 class State:
     """Factors, their penalties, and the penalties of shared part and intercepts.

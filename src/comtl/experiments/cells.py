@@ -12,6 +12,8 @@ from typing import Any, BinaryIO, final
 
 import numpy as np
 
+from ..files import to_disk, write_atomically
+
 Row = Mapping[str, Any]
 """One finished cell: key columns as text, value columns as numbers where they are numbers."""
 Texts = tuple[str, ...]
@@ -85,30 +87,6 @@ def as_value(text: str) -> float | str:
         return text
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees the old one or the new one, never a part.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from comtl.experiments.cells import write_atomically
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_atomically(Path(folder, "new", "file"), b"text")
-    ...     Path(folder, "new", "file").read_bytes()
-    b'text'
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with fresh.open("wb") as file:
-            file.write(content)
-            _to_disk(file)
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
-
-
 @final
 class Store:
     """Finished cells of an experiment in one CSV file, a row each.
@@ -158,7 +136,7 @@ class Store:
             _cut_torn_line(file)
             header = [] if file.seek(0, os.SEEK_END) else [self._header]
             file.write(_encoded([*header, key + texts]))
-            _to_disk(file)
+            to_disk(file)
         self._found[key] = texts
 
     def finish(self, cells: Sequence[Cell]) -> None:
@@ -220,8 +198,3 @@ def _cut_torn_line(file: BinaryIO) -> None:
     if size and file.read(1) != b"\n":
         file.seek(0)
         file.truncate(file.read().rfind(b"\n") + 1)
-
-
-def _to_disk(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cells import Cell, Row, Store, write_atomically
+from ..files import write_atomically
+from .cells import Cell, Row, Store
 from .runner import run_cells
 from .tables import Table
 

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..saving.registry import saved
+
 KNOTS = (0.2, 0.4, 0.6, 0.8)
 LEAST_VALUES = 10
 """Quantiles at which a column may bend, and distinct values that make a column continuous."""
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class Hinges:
     """Columns ``max(x - knot, 0)`` beside the columns of X.

@@ -13,10 +13,11 @@ from ..losses import Logistic, Loss, Squared
 from ..outputs import ClassifierOutputs
 from ..parameters import require_choice
 from .error_bars import ErrorBars
+from .evidence import Stage
 from .likelihoods import Likelihood
 from .model import HierarchicalModel
 from .population import Population
-from .uncertainty import score_variances
+from .uncertainty import Spread
 
 
 @documented
@@ -90,14 +91,25 @@ class HierarchicalRegressor(ErrorBars, HierarchicalModel):
     def _likelihood(self, population: Population) -> Likelihood:
         return population.gaussian(own_noise=self.noise == "task")
 
+    def _keep(self, stages: list[Stage], *told: Any) -> None:
+        super()._keep(stages, *told)
+        self._spread: Spread | None = Spread.of(stages[0])
+
+    def _forget_spread(self) -> None:
+        """Drop what error bars alone need: a square of the features for every task."""
+        self._spread = None
+
     def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
-        stage = self._stages[0]
+        if self._spread is None:
+            raise ValueError(
+                "A member of a stack keeps no error bars of its own: ask the stack for them, or "
+                f"fit {self!r} by itself."
+            )
         rows = self._units.design(X)
         blocks = [
-            score_variances(
+            self._spread.variances(
                 with_ones(rows.dense_rows(start, stop)),
                 None if codes is None else codes[start:stop],
-                stage,
             )
             for start, stop in rows.dense_blocks()
         ]

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..saving.registry import saved
+
 COMMON_ROWS = 8.0
 """Rows that the spread of all tasks counts for in that of each."""
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class Residuals:
     """Spread of each task's errors, and the errors of all in units of it.

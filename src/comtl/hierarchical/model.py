@@ -27,7 +27,7 @@ from .posterior import Prior
 class HierarchicalModel(CellModel):
     """Abstract model of tasks as draws from one population."""
 
-    _stages: list[Stage]
+    _priors: list[Prior]
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class HierarchicalModel(CellModel):
         columns: Columns,
     ) -> None:
         self._describe(data, columns)
-        self._stages, self._units, self._seed = stages, population.units, 0
+        self._priors, self._units, self._seed = [s.prior for s in stages], population.units, 0
         self.n_iter_ = max(stage.step for stage in stages)
         self.converged_ = all(stage.converged for stage in stages)
         self.log_evidence_ = sum(stage.posterior.log_evidence for stage in stages)
@@ -194,4 +194,4 @@ def learn_each(models: Sequence[HierarchicalModel], data: TaskData, columns: Col
         if kind == "factor":
             starts = reached.get(("factor", scaled), starts)
         model._climb(populations[scaled], data, columns, starts if model._family.refines else ())
-        reached[kind, scaled] = [stage.prior for stage in model._stages]
+        reached[kind, scaled] = model._priors

@@ -24,6 +24,7 @@ from ..rows import Rows
 from ..threads import single_blas
 from ..training import CellModel, TaskModel
 from .basis import Hinges
+from .estimators import HierarchicalRegressor
 from .model import HierarchicalModel, learn_each
 from .related import RelatedTasks, learn_related
 
@@ -201,6 +202,8 @@ def learned(models: Sequence[CellModel], data: TaskData, columns: Columns) -> li
         learn_each([m for m in models if isinstance(m, HierarchicalModel)], data, columns)
         learn_related([m for m in models if isinstance(m, RelatedTasks)], data, columns)
         for model in models:
-            if not isinstance(model, HierarchicalModel | RelatedTasks):
+            if isinstance(model, HierarchicalRegressor):
+                model._forget_spread()
+            elif not isinstance(model, HierarchicalModel | RelatedTasks):
                 model._learn(data, columns)
     return models

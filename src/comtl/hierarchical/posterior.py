@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..datafits.gram import GramDatafit
+from ..saving.registry import saved
 from .structures import Structure
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class Prior:
     """Where tasks come from, and the noise of their rows.

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..saving.registry import saved
+
 LEAST = 1e-12
 """Smallest variance, in units of the standardised data."""
 
@@ -70,6 +72,7 @@ class Structure(ABC):
         return max(float(moments[-1, -1]) / tasks, LEAST)
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class InterceptOnly(Structure):
     """No slopes of a task's own: a random intercept.
@@ -105,6 +108,7 @@ class InterceptOnly(Structure):
         return replace(self, intercept=max(self.intercept * scales[0] ** 2, LEAST))
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class Diagonal(Structure):
     """A variance for each slope.
@@ -141,6 +145,7 @@ class Diagonal(Structure):
         return replace(self, intercept=float(variances[-1]), slopes=variances[:-1])
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class Factor(Structure):
     """Some directions of the slopes in common, and one variance around them: ``F Fᵀ + d I``.
@@ -212,6 +217,7 @@ class Factor(Structure):
         )
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class Full(Structure):
     """Any covariance, with an inverse-Wishart prior about another one.

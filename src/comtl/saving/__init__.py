@@ -1,0 +1,78 @@
+"""Models in files: arrays and JSON, no pickle, no code."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from .codec import Packer, Unpacker
+from .container import read_container, write_container
+from .errors import ModelFileError
+
+__all__ = ["ModelFileError", "load", "save"]
+
+
+def save(model: Any, path: str | os.PathLike[str], **facts: str) -> None:
+    """Write a fitted model to a file; a crash leaves the old file or the new one.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model of comtl.
+    path : path-like
+        The file; folders on the way are made.
+    **facts : str
+        Further facts for the header, such as versions.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from comtl import load
+    >>> from comtl.baselines import PooledRegressor
+    >>> from comtl.saving import save
+    >>> model = PooledRegressor().fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/model.comtl")
+    ...     bool(load(f"{folder}/model.comtl").predict([[1.0]]) == model.predict([[1.0]]))
+    True
+    """
+    packer = Packer()
+    text = json.dumps(packer.pack(model), allow_nan=False)
+    write_container(Path(path), text, packer.arrays, facts)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that ``save`` wrote, also on another machine and without the training data.
+
+    Nothing in the file is run: it holds numbers and names of comtl's own classes. A file that is
+    cut off, damaged, edited or no model of comtl raises :class:`ModelFileError`.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    estimator
+        The fitted model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import comtl
+    >>> from comtl.baselines import PooledRegressor
+    >>> model = PooledRegressor().fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model.comtl")
+    ...     comtl.load(f"{folder}/model.comtl").get_params()["alpha"]
+    1.0
+    """
+    path = Path(path)
+    text, arrays, _ = read_container(path)
+    try:
+        return Unpacker(arrays).unpack(json.loads(text))
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise ModelFileError(f"{path} holds no model that can be read: {error}") from None

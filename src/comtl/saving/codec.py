@@ -1,0 +1,211 @@
+"""Objects as a tree of plain JSON and a list of arrays, and back, without running any code."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from .container import NAMES
+from .errors import ModelFileError
+from .registry import is_saved, known_class
+from .types import belongs, field_types
+
+KIND = "#"
+MOST_LETTERS = 100_000
+Tree = Any
+
+
+class Packer:
+    """Turn objects into a tree; arrays go to ``arrays``, each once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.saving.codec import Packer, Unpacker
+    >>> packer = Packer()
+    >>> tree = packer.pack({"a": (1, np.arange(2.0))})
+    >>> Unpacker(packer.arrays).unpack(tree)
+    {'a': (1, array([0., 1.]))}
+    """
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray] = []
+        self._numbers: dict[int, int] = {}
+        # Objects met so far are held, so that no other gets their identity.
+        self._held: list[Any] = []
+
+    def pack(self, value: Any, place: str = "the model") -> Tree:
+        """Tree of a value; ``place`` names it in errors."""
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {KIND: "float", "value": repr(value)}
+        if isinstance(value, np.ndarray):
+            return self._array(value, place)
+        if isinstance(value, np.generic):
+            return {KIND: "scalar", "value": self._array(np.asarray(value), place)}
+        if type(value) is list:
+            return [self.pack(item, place) for item in value]
+        if type(value) in (tuple, frozenset):
+            items = sorted(value) if type(value) is frozenset else value
+            packed = [self.pack(item, place) for item in items]
+            return {KIND: type(value).__name__, "value": packed}
+        if isinstance(value, dict):
+            pairs = [
+                [self.pack(k, place), self.pack(v, f"{place}[{k!r}]")] for k, v in value.items()
+            ]
+            return {KIND: "dict", "value": pairs}
+        if sparse.issparse(value):
+            rows = sparse.csr_array(value)
+            parts = [self._array(part, place) for part in (rows.data, rows.indices, rows.indptr)]
+            return {KIND: "csr", "shape": list(rows.shape), "value": parts}
+        return self._object(value, place)
+
+    def _array(self, array: np.ndarray, place: str) -> Tree:
+        if array.dtype.kind in "UO":
+            items = array.ravel().tolist()
+            if not all(type(item) is str for item in items):
+                raise ModelFileError(
+                    f"{place} is an array of objects, which cannot be saved; use numbers or text."
+                )
+            dtype = "object" if array.dtype.kind == "O" else array.dtype.str[1:]
+            if dtype[0] == "U" and int(dtype[1:]) > MOST_LETTERS:
+                dtype = "object"
+            return {KIND: "text", "dtype": dtype, "shape": list(array.shape), "value": items}
+        if array.dtype.newbyteorder("<") not in NAMES:
+            raise ModelFileError(
+                f"{place} has values of type {array.dtype}, which cannot be saved."
+            )
+        if id(array) not in self._numbers:
+            self._numbers[id(array)] = len(self.arrays)
+            self._held.append(array)
+            turned = array.flags.f_contiguous and not array.flags.c_contiguous
+            self.arrays.append(array.T if turned else array)
+        node: dict[str, Any] = {KIND: "array", "value": self._numbers[id(array)]}
+        if array.flags.f_contiguous and not array.flags.c_contiguous:
+            # Kept as it lies in memory, so that sums come out the same to the last digit.
+            node["turned"] = True
+        return node
+
+    def _object(self, value: Any, place: str) -> Tree:
+        kind = type(value)
+        if not is_saved(kind):
+            raise ModelFileError(
+                f"{place} is a {kind.__name__}, which cannot be saved. Set it to a number, a text "
+                "or None before saving, e.g. model.set_params(cv=5, random_state=0)."
+            )
+        if is_dataclass(value):
+            content = {field.name: getattr(value, field.name) for field in fields(value)}
+        else:
+            content = value._saved_state() if isinstance(value, BaseEstimator) else vars(value)
+        packed = {name: self.pack(item, f"{place}.{name}") for name, item in content.items()}
+        return {KIND: "object", "class": kind.__name__, "value": packed}
+
+
+class Unpacker:
+    """Turn a tree back into objects; whatever does not belong is refused.
+
+    Examples
+    --------
+    >>> from comtl.saving.codec import Unpacker
+    >>> Unpacker([]).unpack({"#": "tuple", "value": [1, None]})
+    (1, None)
+    """
+
+    def __init__(self, arrays: list[np.ndarray]) -> None:
+        self._arrays = arrays
+
+    def unpack(self, tree: Tree) -> Any:
+        """Value of a tree."""
+        if tree is None or type(tree) in (bool, int, float, str):
+            return tree
+        if type(tree) is list:
+            return [self.unpack(item) for item in tree]
+        makers = {
+            "float": self._float,
+            "scalar": lambda node: self._numbers(node["value"])[()],
+            "tuple": lambda node: tuple(self.unpack(item) for item in _listed(node)),
+            "frozenset": lambda node: frozenset(self.unpack(item) for item in _listed(node)),
+            "dict": lambda node: {self.unpack(k): self.unpack(v) for k, v in _listed(node)},
+            "csr": self._csr,
+            "text": self._text,
+            "array": self._numbers,
+            "object": self._object,
+        }
+        try:
+            return makers[tree[KIND]](tree)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, ModelFileError):
+                raise
+            raise ModelFileError("a part of the model is not what it should be.") from None
+
+    def _float(self, node: Tree) -> float:
+        return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[node["value"]]
+
+    def _numbers(self, node: Tree) -> np.ndarray:
+        number = node["value"]
+        if node[KIND] != "array" or type(number) is not int or number < 0:
+            raise ValueError
+        array = self._arrays[number]
+        return array.T if node.get("turned") is True else array
+
+    def _text(self, node: Tree) -> np.ndarray:
+        items, dtype = _listed(node), node["dtype"]
+        if not all(type(item) is str for item in items):
+            raise ValueError
+        # NumPy keeps room for longer texts than there are at times; it must stay in proportion.
+        if dtype != "object" and (dtype[0] != "U" or not 0 <= int(dtype[1:]) <= MOST_LETTERS):
+            raise ValueError
+        array = np.empty(len(items), dtype=dtype)
+        array[:] = items
+        return array.reshape([int(side) for side in node["shape"]])
+
+    def _csr(self, node: Tree) -> sparse.csr_array:
+        data, indices, indptr = (self._numbers(part) for part in _listed(node))
+        rows = sparse.csr_array((data, indices, indptr), shape=tuple(node["shape"]))
+        rows.check_format(full_check=True)
+        return rows
+
+    def _object(self, node: Tree) -> Any:
+        kind = known_class(node["class"])
+        if kind is None:
+            raise ModelFileError(
+                f"the file holds a {str(node['class'])[:50]!r}, which this comtl does not know; "
+                "install the version that wrote it, or a newer one."
+            )
+        content = {name: self.unpack(item) for name, item in node["value"].items()}
+        if is_dataclass(kind):
+            return _made(kind, content)
+        if not issubclass(kind, BaseEstimator):
+            return kind(**content)
+        made: Any = object.__new__(kind)
+        made._restore(content)
+        return made
+
+
+def _listed(node: Tree) -> list[Any]:
+    value = node["value"]
+    if type(value) is not list:
+        raise ValueError
+    return value
+
+
+def _made(kind: Any, content: dict[str, Any]) -> Any:
+    """Dataclass of checked fields; fields that later versions added take their defaults."""
+    wanted = field_types(kind)
+    optional = {
+        field.name
+        for field in fields(kind)
+        if field.default is not MISSING or field.default_factory is not MISSING
+    }
+    if not (wanted.keys() - optional <= content.keys() <= wanted.keys()):
+        raise ModelFileError(f"the parts of a {kind.__name__} are not those it should have.")
+    for name, value in content.items():
+        if not belongs(value, wanted[name]):
+            raise ModelFileError(f"{name} of a {kind.__name__} is not what it should be.")
+    return kind(**content)

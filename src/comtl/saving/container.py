@@ -1,0 +1,184 @@
+"""One file of arrays and JSON: a safetensors file with a checksum.
+
+Eight bytes give the length of a JSON header; the bytes of the arrays follow it. The header names
+type, shape and place of every array, and under ``__metadata__`` the format, its version, the
+description of the model as JSON text, and the SHA-256 of the whole file with zeros in its own
+place. The library safetensors reads these files too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..files import write_atomically
+from .errors import ModelFileError
+
+FORMAT, VERSION = "comtl", 1
+MOST_HEADER = 2**30
+ZEROS = "0" * 64
+TYPES = {
+    "BOOL": np.dtype(bool),
+    "U8": np.dtype("u1"),
+    "I8": np.dtype("i1"),
+    "U16": np.dtype("<u2"),
+    "I16": np.dtype("<i2"),
+    "U32": np.dtype("<u4"),
+    "I32": np.dtype("<i4"),
+    "U64": np.dtype("<u8"),
+    "I64": np.dtype("<i8"),
+    "F16": np.dtype("<f2"),
+    "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"),
+}
+NAMES = {dtype: name for name, dtype in TYPES.items()}
+
+
+def write_container(
+    path: Path, text: str, arrays: Sequence[np.ndarray], facts: Mapping[str, str]
+) -> None:
+    """Write a description and its arrays, all or nothing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from comtl.saving.container import read_container, write_container
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_container(Path(folder, "m"), "{}", [np.arange(3)], {})
+    ...     read_container(Path(folder, "m"))
+    ('{}', [array([0, 1, 2])], {})
+    """
+    table: dict[str, Any] = {}
+    parts, place = [], 0
+    for number, array in enumerate(arrays):
+        dtype = array.dtype.newbyteorder("<")
+        content = np.ascontiguousarray(array, dtype=dtype).tobytes()
+        table[str(number)] = {
+            "dtype": NAMES[dtype],
+            "shape": list(array.shape),
+            "data_offsets": [place, place + len(content)],
+        }
+        place += len(content)
+        parts.append(content)
+    metadata = {
+        **facts,
+        "format": FORMAT,
+        "version": str(VERSION),
+        "model": text,
+        "sha256": ZEROS,
+    }
+    header = json.dumps({"__metadata__": metadata, **table}).encode("utf-8")
+    # The bytes of the arrays begin where eight-byte numbers may.
+    header += b" " * (-len(header) % 8)
+    body = b"".join(parts)
+    header = header.replace(_quoted(ZEROS), _quoted(_digest(header, body)))
+    write_atomically(path, len(header).to_bytes(8, "little") + header + body)
+
+
+def read_container(path: Path) -> tuple[str, list[np.ndarray], dict[str, str]]:
+    """Description, arrays and further facts of a file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from comtl.saving.container import read_container
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     read_container(Path(file.name))
+    Traceback (most recent call last):
+    comtl.saving.errors.ModelFileError: ... is no model file of comtl: it is empty or cut off.
+    """
+    content = memoryview(path.read_bytes())
+    length = int.from_bytes(content[:8], "little")
+    if len(content) < 8 + length or not 2 <= length <= MOST_HEADER:
+        raise ModelFileError(f"{path} is no model file of comtl: it is empty or cut off.")
+    header, body = bytes(content[8 : 8 + length]), content[8 + length :]
+    table, metadata = _parsed(path, header)
+    claimed = metadata.pop("sha256", "")
+    if len(claimed) != 64 or header.count(_quoted(claimed)) != 1:
+        raise _damaged(path)
+    if _digest(header.replace(_quoted(claimed), _quoted(ZEROS)), body) != claimed:
+        raise _damaged(path)
+    arrays = _arrays(path, table, body)
+    metadata.pop("format")
+    version = metadata.pop("version", "")
+    if not version.isdecimal() or len(version) > 6:
+        raise _damaged(path)
+    if int(version) > VERSION:
+        raise ModelFileError(
+            f"{path} has format {version}; this comtl reads up to {VERSION}: install a newer comtl."
+        )
+    text = metadata.pop("model", None)
+    if text is None:
+        raise _damaged(path)
+    return text, arrays, metadata
+
+
+def _parsed(path: Path, header: bytes) -> tuple[dict[str, Any], dict[str, str]]:
+    """Table of arrays, and the metadata, of a file that says it is ours."""
+    try:
+        table = json.loads(header.decode("utf-8"))
+        metadata = table.pop("__metadata__")
+        ours = metadata["format"] == FORMAT
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        raise ModelFileError(f"{path} is no model file of comtl, or it is damaged.") from None
+    if not ours:
+        raise ModelFileError(f"{path} is a safetensors file, but holds no model of comtl.")
+    if not all(isinstance(value, str) for value in metadata.values()):
+        raise _damaged(path)
+    return table, metadata
+
+
+def _arrays(path: Path, table: dict[str, Any], body: memoryview) -> list[np.ndarray]:
+    """The arrays in their order; they must fill the body exactly."""
+    arrays, place = [], 0
+    for number in range(len(table)):
+        try:
+            entry = table[str(number)]
+            dtype, (start, stop) = TYPES[entry["dtype"]], entry["data_offsets"]
+            shape = [_count(side) for side in entry["shape"]]
+            size = dtype.itemsize
+            for side in shape:
+                size *= side
+            if _count(start) != place or _count(stop) != place + size or stop > len(body):
+                raise _damaged(path)
+        except (KeyError, TypeError, ValueError):
+            raise _damaged(path) from None
+        part = body[start:stop]
+        if dtype.kind == "b" and len(part) and max(part) > 1:
+            raise _damaged(path)
+        # A copy: its memory is aligned and may be written to.
+        arrays.append(np.frombuffer(part, dtype=dtype).reshape(shape).copy())
+        place = stop
+    if place != len(body):
+        raise _damaged(path)
+    return arrays
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError
+    return value
+
+
+def _digest(header: bytes, body: bytes | memoryview) -> str:
+    digest = hashlib.sha256(header)
+    digest.update(body)
+    return digest.hexdigest()
+
+
+def _quoted(text: str) -> bytes:
+    return f'"sha256": "{text}"'.encode()
+
+
+def _damaged(path: Path) -> ModelFileError:
+    return ModelFileError(
+        f"{path} is damaged or was edited: its parts do not belong together. Save the model again."
+    )

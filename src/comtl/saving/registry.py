@@ -1,0 +1,54 @@
+"""Which classes a file may name: a reader makes nothing else."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+Class = TypeVar("Class", bound=type)
+
+_CLASSES: dict[str, type] = {}
+
+
+def saved(kind: Class) -> Class:
+    """Let files hold objects of a class, by its name.
+
+    A dataclass is stored by its fields. The name is part of the format: a class that is renamed
+    is registered under its old name too.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from comtl.saving.registry import known_class, saved
+    >>> @saved
+    ... @dataclass(frozen=True)
+    ... class Point:
+    ...     x: float
+    >>> known_class("Point") is Point
+    True
+    """
+    _CLASSES[kind.__name__] = kind
+    return kind
+
+
+def known_class(name: str) -> type | None:
+    """Class of that name, or None.
+
+    Examples
+    --------
+    >>> from comtl.saving.registry import known_class
+    >>> known_class("os.system") is None
+    True
+    """
+    return _CLASSES.get(name)
+
+
+def is_saved(kind: type) -> bool:
+    """Whether files may hold objects of a class.
+
+    Examples
+    --------
+    >>> from comtl.saving.registry import is_saved
+    >>> is_saved(object)
+    False
+    """
+    return _CLASSES.get(kind.__name__) is kind

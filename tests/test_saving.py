@@ -1,0 +1,350 @@
+"""Models in files: what comes back, what is refused, what a crash leaves."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold
+
+import comtl
+from comtl import baselines
+from comtl.saving import ModelFileError
+from comtl.saving.container import VERSION, ZEROS, _quoted
+
+rng = np.random.default_rng(0)
+TASK = np.repeat([f"task {i}" for i in range(5)], 16)
+X = rng.normal(size=(80, 4))
+Y = X @ rng.normal(size=4) + np.repeat(rng.normal(size=5), 16) + 0.3 * rng.normal(size=80)
+NAMES = [
+    name
+    for name in (*comtl.__all__, *baselines.__all__)
+    if name.endswith(("Regressor", "Classifier", "CV"))
+]
+
+
+def made(name):
+    kind = getattr(comtl, name, None) or getattr(baselines, name)
+    return kind(cv=2) if name.startswith("Multitask") else kind()
+
+
+def targets(name):
+    return np.digitize(Y, [-1.0, 1.0]) if "Classifier" in name else Y
+
+
+def same_words(one, other, rows=X, task=TASK):
+    np.testing.assert_array_equal(one.predict(rows, task=task), other.predict(rows, task=task))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    np.testing.assert_array_equal(one.task_clusters_, other.task_clusters_)
+    assert one.get_params() == other.get_params()
+    assert vars(one).keys() == vars(other).keys()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_every_model_comes_back_the_same(name, tmp_path):
+    model = made(name).fit(X, targets(name), task=TASK)
+    model.save(tmp_path / "m.comtl")
+    back = comtl.load(tmp_path / "m.comtl")
+    same_words(model, back)
+    new = np.full(10, "a new task")
+    if "adapt" in dir(model):
+        told = [one.adapt(X[:10], targets(name)[:10], task=new) for one in (model, back)]
+        same_words(*told, X[:10], new)
+    if "predict_interval" in dir(model):
+        for one, other in zip(
+            model.predict_interval(X, task=TASK), back.predict_interval(X, task=TASK), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
+    if "Classifier" in name:
+        np.testing.assert_array_equal(
+            model.predict_proba(X, task=TASK), back.predict_proba(X, task=TASK)
+        )
+    clone(back).fit(X, targets(name), task=TASK)
+
+
+@pytest.mark.parametrize("name", ["MultitaskRegressor", "TriFactorClassifier"])
+def test_joblib_and_skops_bring_models_back(name, tmp_path):
+    skops = pytest.importorskip("skops.io")
+    model = made(name).fit(X, targets(name), task=TASK)
+    joblib.dump(model, tmp_path / "m.joblib")
+    same_words(model, joblib.load(tmp_path / "m.joblib"))
+    skops.dump(model, tmp_path / "m.skops")
+    trusted = skops.get_untrusted_types(file=tmp_path / "m.skops")
+    assert all(one.startswith("comtl.") or one == "builtins.frozenset" for one in trusted)
+    same_words(model, skops.load(tmp_path / "m.skops", trusted=trusted))
+
+
+def test_odd_parts_come_back(tmp_path):
+    frame = pd.DataFrame(X.astype(np.float32), columns=["α", "b", "c", "d"]).assign(school=TASK)
+    options = {"shared": True, "relation_penalty": "l1", "task_column": "school"}
+    model = comtl.TriFactorRegressor(2, 3, **options).fit(frame, Y.astype(np.float32))
+    model.save(tmp_path / "m.comtl")
+    back = comtl.load(str(tmp_path / "m.comtl"))
+    assert back.feature_names_in_.tolist() == ["α", "b", "c", "d", "school"]
+    assert back.coef_.dtype == np.float32
+    np.testing.assert_array_equal(back.predict(frame), model.predict(frame))
+    rows = sparse.csr_array(X)
+    told = comtl.BiFactorRegressor(2).fit(rows, Y, task=TASK).adapt(rows[:9], Y[:9], ["new"] * 9)
+    told.save(tmp_path / "m.comtl")
+    back = comtl.load(tmp_path / "m.comtl")
+    np.testing.assert_array_equal(back.coef_, told.coef_)
+
+
+def test_clusters_and_hinges_come_back(tmp_path):
+    hard = comtl.TriFactorRegressor(2, 2, feature_penalty="clusters", task_penalty="clusters")
+    bent = comtl.MultitaskRegressor(cv=2, basis="hinges")
+    for model in (hard, bent):
+        model.fit(X, Y + np.abs(X[:, 0]), task=TASK).save(tmp_path / "m.comtl")
+        same_words(model, comtl.load(tmp_path / "m.comtl"))
+
+
+def test_a_model_needs_neither_its_data_nor_this_process(tmp_path):
+    model = comtl.HierarchicalRegressor().fit(X, Y, task=TASK)
+    model.save(tmp_path / "m.comtl")
+    np.save(tmp_path / "x.npy", X[:3])
+    code = """
+        import sys, numpy as np, comtl
+        model = comtl.load(sys.argv[1] + "/m.comtl")
+        rows = np.load(sys.argv[1] + "/x.npy")
+        print(model.predict(rows, task=["task 0"] * 3).tolist())
+    """
+    said = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(said.stdout) == model.predict(X[:3], task=["task 0"] * 3).tolist()
+
+
+def test_safetensors_reads_the_file(tmp_path):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    model = comtl.BiFactorRegressor(2).fit(X, Y, task=TASK)
+    model.save(tmp_path / "m.comtl")
+    arrays = safetensors.load_file(tmp_path / "m.comtl")
+    assert any(np.array_equal(array, model._state.factors.F.T) for array in arrays.values()) or any(
+        np.array_equal(array, model._state.factors.F) for array in arrays.values()
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (comtl.BiFactorRegressor(2, random_state=np.random.RandomState(0)), "random_state"),
+        (comtl.MultitaskRegressor(cv=KFold(3)), "cv"),
+    ],
+)
+def test_what_cannot_be_saved_is_named(model, words, tmp_path):
+    model.fit(X, Y, task=TASK)
+    with pytest.raises(ModelFileError, match=f"{words} is a .*set_params"):
+        model.save(tmp_path / "m.comtl")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_without_a_fit_is_refused(tmp_path):
+    with pytest.raises(NotFittedError):
+        comtl.BiFactorRegressor().save(tmp_path / "m.comtl")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    path = tmp_path_factory.mktemp("small") / "m.comtl"
+    comtl.MultitaskRegressor(cv=2).fit(X[:, :2], Y, task=TASK).save(path)
+    return path.read_bytes()
+
+
+def refused(content, folder):
+    path = folder / "bad.comtl"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=r"bad\.comtl"):
+        comtl.load(path)
+
+
+def test_ten_thousand_corruptions_are_refused(small, tmp_path):
+    chance = np.random.default_rng(1)
+    path = tmp_path / "bad.comtl"
+    for number in range(10_000):
+        content = bytearray(small)
+        first, second = sorted(chance.integers(len(small), size=2).tolist())
+        kind = number % 5
+        if kind == 0:
+            content[first] ^= 1 << int(chance.integers(8))
+        elif kind == 1:
+            del content[first:]
+        elif kind == 2:
+            half = (first + second) // 2
+            content[first:second] = small[half:second] + small[first:half]
+        elif kind == 3:
+            content[first:second] = b""
+        else:
+            content += chance.bytes(1 + first % 9)
+        if bytes(content) == small:
+            continue
+        path.write_bytes(content)
+        with pytest.raises(ModelFileError):
+            comtl.load(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["bad.comtl"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"12345678",
+        b"\x80\x04\x95pickle",
+        b"PK\x03\x04" + b"0" * 200,
+        b"\xff" * 100,
+        (2).to_bytes(8, "little") + b"[]",
+        (2).to_bytes(8, "little") + b"{}",
+        (30).to_bytes(8, "little") + b'{"__metadata__":{"format":"x"}}'[:30],
+        (40_000).to_bytes(8, "little") + b"[" * 40_000,
+    ],
+    ids=["empty", "length", "pickle", "zip", "huge", "list", "bare", "cut", "deep"],
+)
+def test_other_files_are_refused(content, tmp_path):
+    refused(content, tmp_path)
+
+
+def forged(small, change):
+    """The file with its description changed and every checksum made right again."""
+    length = int.from_bytes(small[:8], "little")
+    header, body = json.loads(small[8 : 8 + length]), small[8 + length :]
+    metadata = header["__metadata__"]
+    model = json.loads(metadata["model"])
+    body = change(header, model, body) or body
+    metadata["model"], metadata["sha256"] = json.dumps(model), ZEROS
+    text = json.dumps(header).encode()
+    digest = hashlib.sha256(text)
+    digest.update(body)
+    text = text.replace(_quoted(ZEROS), _quoted(digest.hexdigest()))
+    return len(text).to_bytes(8, "little") + text + body
+
+
+def test_a_forgery_without_change_is_read(small, tmp_path):
+    path = tmp_path / "m.comtl"
+    path.write_bytes(forged(small, lambda header, model, body: None))
+    assert comtl.load(path).predict(X[:, :2], task=TASK).shape == (80,)
+
+
+def put(*path, value):
+    def change(header, model, body):
+        node = {"header": header, "model": model}[path[0]]
+        for key in path[1:-1]:
+            node = node[key]
+        node[path[-1]] = value
+
+    return change
+
+
+STATE = ("model", "value")
+
+
+def shared(value):
+    return put(*STATE, "_linear", "value", "shared", value=value)
+
+
+def without_a_field(header, model, body):
+    model["value"]["_units"]["value"].popitem()
+
+
+FORGERIES = {
+    "unknown class": put("model", "class", value="Popen"),
+    "abstract class": put("model", "class", value="FittedTasks"),
+    "builtin": put("model", "class", value="dict"),
+    "a method": put(*STATE, "predict", value="gone"),
+    "dunder": put(*STATE, "__class__", value="gone"),
+    "no weights": put(*STATE, "_linear", value=None),
+    "weights of text": shared("text"),
+    "weights of others": shared({"#": "array", "value": 1}),
+    "no such array": shared({"#": "array", "value": 9999}),
+    "negative array": shared({"#": "array", "value": -1}),
+    "unknown node": put(*STATE, "cv", value={"#": "eval", "value": "1"}),
+    "unhashable key": put(*STATE, "cv", value={"#": "dict", "value": [[[], 1]]}),
+    "missing field": lambda header, model, body: (
+        model["value"]["_units"]["value"].popitem() and None
+    ),
+    "further field": put(*STATE, "_units", "value", "more", value=1),
+    "bad shape": put("header", "0", "shape", value=[2**40, 2**40]),
+    "negative shape": put("header", "0", "shape", value=[-1]),
+    "bad offsets": put("header", "1", "data_offsets", value=[0, 8]),
+    "bad type": put("header", "0", "dtype", value="O8"),
+    "deep": put(*STATE, "cv", value=json.loads("[" * 900 + "]" * 900)),
+    "version": put("header", "__metadata__", "version", value=str(VERSION + 1)),
+    "no version": put("header", "__metadata__", "version", value="one"),
+    "numbers": put("header", "__metadata__", "more", value=3),
+    "tail": lambda header, model, body: body + b"0",
+}
+
+
+@pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
+def test_forgeries_are_refused(change, small, tmp_path):
+    refused(forged(small, change), tmp_path)
+
+
+def test_a_newer_format_says_what_to_do(small, tmp_path):
+    path = tmp_path / "m.comtl"
+    path.write_bytes(forged(small, FORGERIES["version"]))
+    with pytest.raises(ModelFileError, match="install a newer comtl"):
+        comtl.load(path)
+
+
+def test_parameters_that_came_later_take_their_defaults(small, tmp_path):
+    path = tmp_path / "m.comtl"
+    path.write_bytes(forged(small, lambda header, model, body: model["value"].pop("n_jobs")))
+    assert comtl.load(path).n_jobs is None
+
+
+@pytest.mark.parametrize("version", range(1, VERSION + 1))
+def test_files_of_every_version_are_read(version):
+    folder = Path(__file__).parent / "models"
+    expected = json.loads((folder / f"version-{version}.json").read_text())
+    rows, task = np.array(expected["rows"]), np.array(expected["task"])
+    for name, said in expected["said"].items():
+        model = comtl.load(folder / f"version-{version}-{name}.comtl")
+        np.testing.assert_allclose(model.predict(rows, task=task), said, rtol=1e-12)
+
+
+def test_a_save_killed_at_any_time_leaves_a_file_that_reads(tmp_path):
+    path = tmp_path / "m.comtl"
+    wide = np.random.default_rng(0).normal(size=(80, 400))
+    comtl.BiFactorRegressor(2, max_iter=1, alpha_task=1.0).fit(wide, Y, task=TASK).save(path)
+    code = """
+        import sys, warnings, comtl
+        warnings.simplefilter("ignore")
+        model = comtl.load(sys.argv[1])
+        print("ready", flush=True)
+        number = 0
+        while True:
+            number += 1
+            model.set_params(alpha_task=float(number)).save(sys.argv[1])
+    """
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    for wait in (0.0, 0.003, 0.011, 0.03, 0.07):
+        child = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(code), str(path)],
+            stdout=subprocess.PIPE,
+            env=environment,
+        )
+        child.stdout.readline()
+        time.sleep(wait)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+        assert comtl.load(path).alpha_task >= 1.0
+
+
+def test_no_model_is_left_out():
+    assert len(NAMES) == 32
