@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
+from ..saving.registry import saved
 from .errors import TableError, counted
 from .values import levels_of, numbers_of, type_of
 from .words import MISSING
@@ -16,6 +17,7 @@ from .words import MISSING
 NUMBER, YES_NO, CATEGORY = "number", "yes/no", "category"
 
 
+@saved
 @final
 @dataclass(frozen=True)
 class Column:

@@ -10,16 +10,20 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
+from ..saving.registry import saved
 from .columns import CATEGORY, NUMBER, Column
 from .errors import TableError, counted, require_columns, some
 from .guessing import Left, guess, refuse
+from .values import numbers_of
 
 WIDE = 100
 """Features from which a table that is mostly zero becomes sparse."""
 FULL = 0.2
 """Share of values that are not zero from which a wide table stays dense."""
 ROW_NUMBERS = 20
-"""Rows from which whole numbers without a gap are taken for row numbers."""
+"""Rows from which whole numbers that never repeat may be identifiers."""
+SPARSE_STEPS = 10.0
+"""Mean step beyond which they are measurements."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +34,7 @@ class Encoded:
     notes: tuple[str, ...]
 
 
+@saved
 @final
 @dataclass(frozen=True, eq=False)
 class Encoder:
@@ -186,10 +191,11 @@ def _numbered(column: Column, table: pa.Table) -> str:
     """Note on a column that counts the rows; empty for any other."""
     if column.kind != NUMBER or column.flagged or table.num_rows < ROW_NUMBERS:
         return ""
-    values = np.sort(table.column(column.name).to_numpy().astype(float))
-    if not (np.diff(values) == 1.0).all():
+    values = np.sort(numbers_of(table.column(column.name), column.name))
+    steps = np.diff(values)
+    if (values != np.trunc(values)).any() or (steps < 1.0).any() or steps.mean() > SPARSE_STEPS:
         return ""
     return (
-        f"Column {column.name!r} has a number of its own in every row, without gaps: if it is an "
-        f"identifier, leave it out with --drop {column.name}."
+        f"Column {column.name!r} has another whole number in every row: if it is an identifier, "
+        f"leave it out with --drop {column.name}."
     )

@@ -12,7 +12,7 @@ import pyarrow as pa
 import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
-from ..evaluation import Comparison, compare
+from ..evaluation import MANY_ROWS, Comparison, compare
 from ..parameters import require_choice
 from ..rows import Rows
 from ..training import TaskModel
@@ -25,6 +25,7 @@ from .values import as_table
 
 LEAST_ROWS = 5
 """Rows that a fit takes at least: as many as the folds it is tuned on."""
+FOLDS = 5
 KINDS = ("auto", "regression", "classification")
 Progress = Callable[[int, int], None]
 
@@ -128,11 +129,15 @@ def fit_table(
         seen(encoder, notes)
     rows = Rows(encoder.encode(table).X, values, labels, weights)
     told = progress or (lambda done, total: None)
-    told(0, 1)
+    folds = 1 if len(labels) > MANY_ROWS else min(FOLDS, len(labels))
+    told(0, 1 + 3 * folds * score)
     estimator = choose_model(model, found.kind, rows, seed=seed, jobs=jobs)
     _fit(estimator, rows, notes)
-    comparison = _compared(estimator, rows, told, notes) if score else None
-    told(1, 1) if comparison is None else None
+    comparison = None
+    if score:
+        comparison = _compared(estimator, rows, told, notes)
+    else:
+        told(1, 1)
     return TableModel(
         encoder,
         estimator,
@@ -247,7 +252,9 @@ def _compared(
         told(done + 1, total + 1)
 
     try:
-        return compare(estimator, rows.X, rows.y, rows.task, rows.sample_weight, progress=later)
+        return compare(
+            estimator, rows.X, rows.y, rows.task, rows.sample_weight, folds=FOLDS, progress=later
+        )
     except ValueError as error:
         # Small tables may have folds without rows of a class or of a task.
         notes.append(f"No held-out scores, the table is too small for them ({error}).")

@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from ..data import encode_tasks
 from ..evaluation import Comparison
+from ..saving import save
+from ..saving.registry import saved
 from ..training import TaskModel
 from .choices import choose_adaptable, choose_chances, choose_error_bars
 from .columns import CATEGORY
 from .encoder import Encoder
 from .errors import TableError, counted, require_columns, some
 from .labels import match_target, match_tasks, read_tasks
-from .storing import store
 from .values import as_table
 
 
@@ -31,6 +32,7 @@ class Asked:
     notes: tuple[str, ...]
 
 
+@saved
 @final
 @dataclass(frozen=True, eq=False)
 class TableModel:
@@ -249,4 +251,4 @@ class TableModel:
         path : path
             Where to.
         """
-        store(self, path)
+        save(self, path, **self.versions)
