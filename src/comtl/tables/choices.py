@@ -27,7 +27,7 @@ MODELS = ("auto", "hierarchical", "bifactor", "trifactor", "pooled", "separate")
 SIMPLE = ("pooled", "separate")
 RANKS = (1, 2, 4, 8)
 CLUSTERS = (2, 5)
-ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0)
 FOLDS = 3
 
 
