@@ -37,6 +37,8 @@ class Column:
         Whether a missing value has a feature of its own.
     missing : int
         Missing values in the training rows.
+    loose : bool
+        Whether words among numbers count as missing.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class Column:
     fill: float = 0.0
     flagged: bool = False
     missing: int = 0
+    loose: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -70,7 +73,7 @@ class Column:
     def gaps(self, values: pa.ChunkedArray) -> np.ndarray:
         """Which values are missing."""
         if self.kind == NUMBER:
-            return np.isnan(numbers_of(values, self.name))
+            return np.isnan(self._numbers(values))
         return levels_of(values)[0] < 0
 
     def encode(self, values: pa.ChunkedArray) -> tuple[np.ndarray | sparse.csr_array, list[str]]:
@@ -90,7 +93,7 @@ class Column:
         """
         if self.kind == CATEGORY:
             return self._one_hot(values)
-        numbers = numbers_of(values, self.name) if self.kind == NUMBER else self._truths(values)
+        numbers = self._numbers(values) if self.kind == NUMBER else self._truths(values)
         gaps = np.isnan(numbers)
         filled = np.where(gaps, self.fill, numbers)
         notes = []
@@ -101,6 +104,9 @@ class Column:
             )
         parts = [filled, gaps.astype(float)] if self.flagged else [filled]
         return np.stack(parts, axis=1), notes
+
+    def _numbers(self, values: pa.ChunkedArray) -> np.ndarray:
+        return numbers_of(values, self.name, loose=self.loose)
 
     def _one_hot(self, values: pa.ChunkedArray) -> tuple[sparse.csr_array, list[str]]:
         if type_of(values) in ("date", "other"):

@@ -39,7 +39,7 @@ def guess(values: pa.ChunkedArray, name: str, forced: str | None = None) -> Colu
     >>> import pyarrow as pa
     >>> from comtl.tables.guessing import guess
     >>> guess(pa.chunked_array([[3.0, None, 5.0]]), "age")
-    Column(name='age', kind='number', levels=(), fill=4.0, flagged=True, missing=1)
+    Column(name='age', kind='number', levels=(), fill=4.0, flagged=True, missing=1, loose=False)
     >>> guess(pa.chunked_array([["$1,200", "$900"]]), "price").why
     "Column 'price' holds numbers with signs, such as '$1,200': write plain numbers (1234.5), take
     it as names with --category price, or leave it out with --drop price."
@@ -54,7 +54,7 @@ def guess(values: pa.ChunkedArray, name: str, forced: str | None = None) -> Colu
     if forced == CATEGORY:
         return _category(*levels_of(values), name)
     if forced == NUMBER:
-        return _number(_forced_numbers(values, name), name)
+        return _number(numbers_of(values, name, loose=True), name, loose=True)
     if kind == "number":
         return _number(numbers_of(values, name), name)
     codes, levels = levels_of(values)
@@ -112,18 +112,7 @@ def _instead(name: str) -> str:
     )
 
 
-def _forced_numbers(values: pa.ChunkedArray, name: str) -> np.ndarray:
-    """Numbers with words as missing; what looks like a number but is none is refused."""
-    if type_of(values) != "text":
-        return numbers_of(values, name)
-    codes, levels = levels_of(values, MISSING_NUMBERS)
-    # A word with a digit may be a number in another dress, and missing it would be a bias.
-    words = [level for level in levels if not any(sign.isdigit() for sign in level)]
-    kept = pa.array([None if level in words else level for level in levels] + [None], pa.string())
-    return numbers_of(pa.chunked_array([kept.take(pa.array(codes % (len(levels) + 1)))]), name)
-
-
-def _number(numbers: np.ndarray, name: str) -> Column | Left:
+def _number(numbers: np.ndarray, name: str, *, loose: bool = False) -> Column | Left:
     gaps = np.isnan(numbers)
     if gaps.all():
         return Left(name, f"Column {name!r} has no values: left out.", False)
@@ -131,7 +120,7 @@ def _number(numbers: np.ndarray, name: str) -> Column | Left:
     if not gaps.any() and (known == known[0]).all():
         return Left(name, f"Column {name!r} is {known[0]:g} in every row: left out.", False)
     fill = float(np.median(known))
-    return Column(name, NUMBER, (), fill, bool(gaps.any()), int(gaps.sum()))
+    return Column(name, NUMBER, (), fill, bool(gaps.any()), int(gaps.sum()), loose)
 
 
 def _yes_no(codes: np.ndarray, levels: list[str], name: str) -> Column | Left:

@@ -80,8 +80,11 @@ def plain(column: pa.ChunkedArray) -> pa.Array:
     return whole.cast(pa.string()) if type_of(column) == "text" else whole
 
 
-def numbers_of(column: pa.ChunkedArray, name: str) -> np.ndarray:
+def numbers_of(column: pa.ChunkedArray, name: str, *, loose: bool = False) -> np.ndarray:
     """Numbers as float64, NaN where missing; text must be plain numbers.
+
+    With ``loose`` words without a digit count as missing. A word with one may be a number in
+    another dress, and to miss just these would be a bias.
 
     Examples
     --------
@@ -94,6 +97,9 @@ def numbers_of(column: pa.ChunkedArray, name: str) -> np.ndarray:
     if kind == "text":
         bare = pc.utf8_trim_whitespace(whole)
         empty = pc.is_in(bare, pa.array(MISSING_NUMBERS))
+        if loose:
+            words = pc.match_substring_regex(bare, f"^({INFINITE}|.*[0-9].*)$")
+            empty = pc.or_(empty, pc.invert(words))
         whole = pc.if_else(empty, pa.scalar(None, pa.string()), bare)
         known = whole.drop_null()
         right = pc.match_substring_regex(known, f"^({PLAIN}|{INFINITE})$")
