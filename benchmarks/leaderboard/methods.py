@@ -34,7 +34,7 @@ def scores(problem: Problem, split: Split, method: str) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         if method == OURS or method.startswith("hierarchical"):
-            model = _own(problem, method).fit(rows.X, rows.y, task=rows.task)
+            model = _own(problem, method).fit_within(rows)
         elif method == BOOSTING:
             return boosted(problem, split)
         elif method == MIXED:

@@ -12,7 +12,7 @@ rises.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -69,13 +69,18 @@ class Schedule:
 @saved
 @dataclass(frozen=True)
 class Step:
-    """Where the fit stands after a sweep; sweep 0 is the start."""
+    """Where the fit stands after a sweep; sweep 0 is the start.
+
+    ``reach`` and ``last`` are those of the step beyond: how far, and the factors it starts from.
+    """
 
     sweep: int
     objective: float
     state: State
     solvers: dict[str, str]
     converged: bool = False
+    reach: Reach = field(default_factory=Reach)
+    last: Factors | None = None
 
 
 @dataclass(frozen=True)
@@ -202,22 +207,37 @@ def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[St
     """Yield the fit after each sweep, until it converges or ``max_iter`` sweeps are done."""
     expansion = datafit.expand(state.factors)
     objective = expansion.value + state.regularizer
-    yield Step(0, objective, state, {"rows": datafit.name})
-    reach = Reach()
-    last: Factors | None = None
-    for sweep in range(1, schedule.max_iter + 1):
-        state, loss, solvers = _sweep(datafit, expansion, state, schedule)
-        before, objective = objective, loss + state.regularizer
-        # With many features the smoothing's constant would dwarf all that is left to gain.
-        scale = abs(objective - state.least)
-        done = state.settled and before - objective <= schedule.tol * scale
-        yield Step(sweep, objective, state, solvers, done)
-        if done:
-            return
-        here = state.factors
-        start = last if schedule.lengthen else None
-        state, expansion, reach = _lengthened(datafit, start, state, objective, reach)
-        last = here
+    start = Step(0, objective, state, {"rows": datafit.name})
+    yield start
+    if schedule.max_iter:
+        start = _next(datafit, expansion, state, start, schedule)
+        yield start
+        yield from resume(datafit, start, schedule)
+
+
+def resume(datafit: Datafit, step: Step, schedule: Schedule) -> Iterator[Step]:
+    """Yield what comes after a sweep of :func:`alternate`, as if it had gone on."""
+    while not step.converged and step.sweep < schedule.max_iter:
+        start = step.last if schedule.lengthen else None
+        state, expansion, reach = _lengthened(
+            datafit, start, step.state, step.objective, step.reach
+        )
+        before = replace(step, reach=reach)
+        step = _next(datafit, expansion, state, before, schedule)
+        yield step
+
+
+def _next(
+    datafit: Datafit, expansion: Expansion, state: State, before: Step, schedule: Schedule
+) -> Step:
+    """Step after a sweep from a state."""
+    state, loss, solvers = _sweep(datafit, expansion, state, schedule)
+    objective = loss + state.regularizer
+    # With many features the smoothing's constant would dwarf all that is left to gain.
+    scale = abs(objective - state.least)
+    done = state.settled and before.objective - objective <= schedule.tol * scale
+    last = before.state.factors if before.sweep else None
+    return Step(before.sweep + 1, objective, state, solvers, done, before.reach, last)
 
 
 def _lengthened(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .adaptation import adapt_columns, within_span
-from .alternation import Recipe, Schedule, Step, alternate, start_state
+from .alternation import Recipe, Schedule, Step, alternate, resume, start_state
+from .checkpoints import Checkpoint
 from .data import TaskData
 from .datafits.rows import RowsDatafit
 from .factors import Factors, padded
@@ -22,7 +24,7 @@ from .memberships import Membership
 from .parameters import require_choice, require_flag, require_integer, require_number
 from .penalties import L1, Free, LearnedRelation, NonNegative, Penalty, Ridge, Simplex
 from .problem import Columns, Problem, build_problem
-from .progress import logger, progress_shown
+from .progress import UNWATCHED, Watch, logger, progress_shown
 from .relations import AnyRelation
 from .state import State
 from .threads import single_blas
@@ -72,6 +74,7 @@ class FactorModel(CellModel):
     init: str = "svd"
     smoothing: float = 0.01
     warm_start: bool = False
+    checkpoint: str | None = None
 
     _state: State
 
@@ -128,30 +131,59 @@ class FactorModel(CellModel):
         )
         return problem if columns.index is None else replace(problem, labels=columns.label)
 
-    def _learn(self, data: TaskData, columns: Columns) -> None:
-        self._run(self._problem(data, columns), data, columns)
+    def _learn(self, data: TaskData, columns: Columns, watch: Watch = UNWATCHED) -> None:
+        kept = Checkpoint.of(self.checkpoint, self, data)
+        self._run(self._problem(data, columns), data, columns, kept, watch)
 
-    def _run(self, problem: Problem, data: TaskData, columns: Columns) -> None:
-        """Alternate to the end and keep what came of it."""
-        rng = check_random_state(self.random_state)
-        seed = int(rng.randint(2**31 - 1))
+    def _run(
+        self,
+        problem: Problem,
+        data: TaskData,
+        columns: Columns,
+        kept: Checkpoint,
+        watch: Watch,
+    ) -> None:
+        """Alternate to the end and keep what came of it.
+
+        A run that was checkpointed goes on from there. Interrupted, the outermost model stays
+        where it is, and its checkpoint with it.
+        """
         earlier = self._earlier_factors(data, columns) if self.warm_start else None
-        history = []
+        history: list[float] = []
         step: Step | None = None
-        steps = self._steps(problem, self._schedule(), seed, earlier)
+        if found := kept.get("run"):
+            seed, history, step = found["seed"], found["history"], found["step"]
+            steps = resume(problem.datafit, step, self._schedule())
+        else:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            steps = self._steps(problem, self._schedule(), seed, earlier)
+
+        def more(step: Step) -> bool:
+            return not step.converged and step.sweep < self.max_iter
+
+        def fitted(step: Step) -> dict[str, Any]:
+            model = copy.copy(self)
+            model._keep(step, history, problem, data, columns, seed)
+            return dict(vars(model))
+
         try:
-            with progress_shown(self.verbose):
-                for step in steps:
+            with progress_shown(self.verbose), single_blas():
+                for step in watch.each(steps, "sweep", more=more, fitted=fitted):
                     history.append(step.objective)
                     logger.info("sweep %d: objective %.10g", step.sweep, step.objective)
+                    if step.sweep:
+                        kept.note("run", {"seed": seed, "history": history, "step": step})
         except KeyboardInterrupt:
-            if step is None:
+            kept.flush()
+            if step is None or not watch.outermost:
                 raise
             warnings.warn(
                 f"Interrupted after sweep {step.sweep}; the model of that sweep is kept.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
+        else:
+            kept.finish()
         assert step is not None
         self._keep(step, history, problem, data, columns, seed)
         if not step.converged and step.sweep == self.max_iter:

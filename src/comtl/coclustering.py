@@ -108,6 +108,7 @@ class BiFactor(CoClustering):
         tol: float = 1e-4,
         warm_start: bool = False,
         random_state: Any = None,
+        checkpoint: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -130,6 +131,7 @@ class BiFactor(CoClustering):
         self.tol = tol
         self.warm_start = warm_start
         self.random_state = random_state
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
@@ -187,6 +189,7 @@ class TriFactor(CoClustering):
         tol: float = 1e-4,
         warm_start: bool = False,
         random_state: Any = None,
+        checkpoint: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_feature_clusters = n_feature_clusters
@@ -212,6 +215,7 @@ class TriFactor(CoClustering):
         self.tol = tol
         self.warm_start = warm_start
         self.random_state = random_state
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     def _check_parameters(self) -> None:

@@ -31,6 +31,10 @@ _BLOCKS = {
             What predict does with a task that fit never saw: use the mean of all tasks, or raise.
         n_jobs : int or None, default=None
             Members fitted at the same time, in processes of joblib.
+        checkpoint : str or None, default=None
+            File that is written every half minute and after each fold. The same fit, killed and
+            begun again with the same data and parameters, goes on from there to the same result.
+            Removed at the end.
         verbose : int, default=0
             Whether to show the progress over the folds, through the logger "comtl".
         """,
@@ -254,6 +258,10 @@ _BLOCKS = {
             Whether to start from the factors of the last fit where sizes and tasks agree.
         random_state : int, RandomState or None, default=None
             Seed of the starting point and of the clusters.
+        checkpoint : str or None, default=None
+            File that is written every half minute and after each fold. The same fit, killed and
+            begun again with the same data and parameters, goes on from there to the same result.
+            Removed at the end.
         verbose : int, default=0
             Whether to show the objective after each sweep, through the logger "comtl".
         """,

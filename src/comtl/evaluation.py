@@ -144,7 +144,7 @@ def _fitted(name: str, model: TaskModel, rows: Rows) -> TaskModel:
         # What a fit that stopped early is worth is what is measured here.
         warnings.simplefilter("ignore", ConvergenceWarning)
         chosen = clone(model) if name == "model" else simple_model(name, model, rows)
-        return chosen.fit(rows.X, rows.y, task=rows.task, sample_weight=rows.sample_weight)
+        return chosen.fit_within(rows)
 
 
 def simple_model(name: str, like: TaskModel, rows: Rows) -> TaskModel:

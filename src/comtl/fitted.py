@@ -25,8 +25,10 @@ from .saving import ModelFileError, save
 from .saving.registry import saved
 from .saving.types import belongs
 
-DERIVED = frozenset({"_extended", "_cluster_cache", "task_factor_", "shared_coef_"})
-"""What :meth:`FittedTasks._set_linear` makes of the weights."""
+DERIVED = frozenset(
+    {"_extended", "_cluster_cache", "task_factor_", "shared_coef_", "_skl_callbacks"}
+)
+"""What :meth:`FittedTasks._set_linear` makes of the weights, and what belongs to the session."""
 NEEDED = {"tasks_": np.ndarray, "_linear": LinearTasks, "_columns": Columns, "_units": Units}
 """What every fitted model has."""
 
@@ -197,6 +199,14 @@ class FittedTasks(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         save(self, path)
+
+    def to_onnx(self) -> Any:
+        """Return the linear prediction as an ONNX model; see :func:`comtl.onnx_export.to_onnx`."""
+        # Not above: the export knows the kinds of models, which are built on this one.
+        from .onnx_export import to_onnx
+
+        check_is_fitted(self)
+        return to_onnx(self)
 
     def _saved_state(self) -> dict[str, Any]:
         """What a file keeps: parameters, and all that was learned but what follows from it."""

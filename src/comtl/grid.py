@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .base import FactorModel
+from .checkpoints import Checkpoint
 from .data import TaskData
 from .problem import Columns, Problem
+from .progress import Watch, logger
 
 CONFIRMED, ROUGH, LOOSE = 3, 30.0, 0.01
 """Best settings that must have a fit of their own, how much rougher a screening fit may be, and
@@ -77,12 +82,17 @@ def grid_losses(
     *,
     warm: bool,
     n_jobs: int | None,
+    kept: Checkpoint,
+    watch: Watch,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Held-out loss of every setting (folds × settings), and the weight of each fold.
 
     Settings that come to the same recipe are fitted once. With ``warm``, paths of rising penalties
     are first screened: each fit is rough and starts from the one before. The best setting of each
     path and the best few of all are then fitted on their own, until the winner is one of them.
+
+    Interrupted by the user who watches, the losses of the folds that are finished stand for all;
+    unwatched, the interruption goes on its way.
     """
     first = distinct(models, size)
     places = sorted(set(first), key=lambda place: models[place]._place()[1])
@@ -92,12 +102,16 @@ def grid_losses(
         paths.setdefault(path, []).append(place)
     # The widest first, so that no long path is left to one process at the end.
     groups = [paths[path] for path in sorted(paths, reverse=True)]
-    losses, weights = _run(models, groups, folds, n_jobs, screen=warm)
+    run = partial(_run, models, folds=folds, n_jobs=n_jobs, kept=kept, watch=watch)
+    losses, weights, complete = run(groups, screen=warm)
     settled = set() if warm else set(places)
     mean = np.average(losses, axis=0, weights=weights)
     wanted = {min(path, key=mean.__getitem__) for path in groups}
-    while fresh := sorted(wanted - settled):
-        again, _ = _run(models, [[place] for place in fresh], folds, n_jobs)
+    while complete and (fresh := sorted(wanted - settled)):
+        again, _, complete = run([[place] for place in fresh], screen=False)
+        if not complete:
+            # Rough losses of all folds tell more than close ones of a few.
+            break
         losses[:, fresh] = again[:, fresh]
         settled |= wanted
         mean = np.average(losses, axis=0, weights=weights)
@@ -108,22 +122,59 @@ def grid_losses(
 def _run(
     models: Sequence[FactorModel],
     groups: list[list[int]],
+    *,
     folds: Callable[[], Iterator[Fold]],
     n_jobs: int | None,
-    *,
-    screen: bool = False,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Losses of the settings in some groups; of the others, infinity."""
-    weights = []
+    kept: Checkpoint,
+    watch: Watch,
+    screen: bool,
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Losses of the settings in some groups (of the others, infinity), weights of the folds.
+
+    The last says whether all folds were finished before the user interrupted.
+    """
+    weights: list[float] = []
+    known: dict[tuple[int, int], list[float]] = {}
+    names: list[tuple[int, int]] = []
+
+    def name(fold: int, group: int) -> str:
+        return f"{'screened' if screen else 'fitted'} {fold}: {groups[group]}"
 
     def jobs() -> Iterator[Any]:
-        for fold in folds():
+        for number, fold in enumerate(folds()):
             weights.append(fold.weight)
-            for group in groups:
-                yield delayed(Fold.losses)(fold, [models[p] for p in group], screen=screen)
+            for group, places in enumerate(groups):
+                if (found := kept.get(name(number, group))) is not None:
+                    known[number, group] = found
+                    continue
+                names.append((number, group))
+                yield delayed(Fold.losses)(fold, [models[p] for p in places], screen=screen)
+        ends.append(len(names) + len(known))
 
-    found = Parallel(n_jobs=n_jobs)(jobs())
+    ends: list[int] = []
+    try:
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs())
+        for place, values in enumerate(watch.each(results, "fit on a fold")):
+            known[names[place]] = values
+            kept.note(name(*names[place]), values)
+            logger.info("%d fits on folds done", len(known))
+    except KeyboardInterrupt:
+        kept.flush()
+        if not watch.outermost:
+            raise
+    # A callback may end it early too.
+    complete = ends == [len(known)]
+    done = [all((fold, g) in known for g in range(len(groups))) for fold in range(len(weights))]
+    if screen and not any(done):
+        raise KeyboardInterrupt
+    if not complete:
+        warnings.warn(
+            "Interrupted: what is known of the settings so far decides. The best is now fitted to "
+            "all rows; interrupt again to stop that too.",
+            ConvergenceWarning,
+            stacklevel=7,
+        )
     losses = np.full((len(weights), len(models)), np.inf)
-    for number, values in enumerate(found):
-        losses[number // len(groups), groups[number % len(groups)]] = values
-    return losses, np.array(weights)
+    for (fold, group), values in known.items():
+        losses[fold, groups[group]] = values
+    return losses[done], np.array(weights)[done], complete

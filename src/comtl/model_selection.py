@@ -50,6 +50,7 @@ class BiFactorCV(CrossValidated, BiFactor):
         max_iter: int = 200,
         tol: float = 1e-4,
         random_state: Any = None,
+        checkpoint: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components  # type: ignore[assignment]
@@ -74,6 +75,7 @@ class BiFactorCV(CrossValidated, BiFactor):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
 
@@ -110,6 +112,7 @@ class TriFactorCV(CrossValidated, TriFactor):
         max_iter: int = 200,
         tol: float = 1e-4,
         random_state: Any = None,
+        checkpoint: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_feature_clusters = n_feature_clusters  # type: ignore[assignment]
@@ -135,6 +138,7 @@ class TriFactorCV(CrossValidated, TriFactor):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.checkpoint = checkpoint
         self.verbose = verbose
         self.core_penalty = core_penalty
         self.alpha_core = alpha_core

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .base import FactorModel
+from .checkpoints import Checkpoint
 from .data import TaskData
 from .grid import Fold, grid_losses
 from .parameters import require_flag, require_integer, require_number
 from .problem import Columns
+from .progress import UNWATCHED, Watch, progress_shown
 from .rows import Rows
 
 
@@ -26,6 +28,7 @@ class Found:
     losses: np.ndarray
     weights: np.ndarray
     unit: float
+    kept: Checkpoint
 
     @property
     def mean(self) -> np.ndarray:
@@ -46,10 +49,13 @@ def search(
     cv: Any,
     warm: bool = True,
     n_jobs: int | None = None,
+    checkpoint: str | None = None,
+    watch: Watch = UNWATCHED,
 ) -> Found:
     """Held-out losses of settings of one kind of model.
 
     ``reader`` learns the columns of the rows; ``models`` differ in penalties and ranks only.
+    Interrupted by the user, only a search that is watched makes do with the folds it has.
     """
     for model in models:
         model._check_parameters()
@@ -67,8 +73,11 @@ def search(
 
     columns = Columns.of(data)
     size = data.n_features, len(columns.task)
-    losses, weights = grid_losses(models, size, folds, warm=warm, n_jobs=n_jobs)
-    return Found(data, columns, losses, weights, unit)
+    kept = Checkpoint.of(checkpoint, reader, data)
+    losses, weights = grid_losses(
+        models, size, folds, warm=warm, n_jobs=n_jobs, kept=kept, watch=watch
+    )
+    return Found(data, columns, losses, weights, unit, kept)
 
 
 class CrossValidated(FactorModel):
@@ -105,27 +114,26 @@ class CrossValidated(FactorModel):
         taken = {name: own[name] for name in self._plain_class().get_params() if name in own}
         return self._plain_class(**{**taken, **setting})
 
-    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
-        """Choose the setting by cross-validation and fit it to all rows.
-
-        Parameters
-        ----------
-        X, y, task, sample_weight
-            As in the estimator without search.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+    def _fit(self, rows: Rows, watch: Watch) -> None:
+        """Choose the setting by cross-validation and fit it to all rows."""
         grid = self._grid()
         require_flag("warm_path", self.warm_path)
         models = [self._plain(setting) for setting in grid]
-        rows = Rows(X, y, task, sample_weight)
-        found = search(self, models, rows, cv=self.cv, warm=self.warm_path, n_jobs=self.n_jobs)
+        with progress_shown(self.verbose):
+            found = search(
+                self,
+                models,
+                rows,
+                cv=self.cv,
+                warm=self.warm_path,
+                n_jobs=self.n_jobs,
+                checkpoint=self.checkpoint,
+                watch=watch,
+            )
         best, data, columns = found.best, found.data, found.columns
         refitted = models[best]
-        refitted._run(refitted._problem(data, columns), data, columns)
+        problem = refitted._problem(data, columns)
+        refitted._run(problem, data, columns, found.kept, watch)
         for name, value in vars(refitted).items():
             if name not in refitted.get_params():
                 setattr(self, name, value)
@@ -140,7 +148,9 @@ class CrossValidated(FactorModel):
             "mean_test_score": score,
             "std_test_score": spread,
         }
-        return self
+
+    def _check_parameters(self) -> None:
+        """Leave it to the models of the grid, each of which is checked."""
 
     # The rest of the model is that of the chosen setting.
     def _chosen(self) -> FactorModel:

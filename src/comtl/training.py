@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any, Self
+
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 from .data import TaskData
 from .fitted import FittedTasks
 from .problem import Columns
+from .progress import UNWATCHED, Watch
 from .rows import Rows
 
 
-class TaskModel(FittedTasks):
+class TaskModel(CallbackSupportMixin, FittedTasks):
     """Abstract model of tasks that can be fitted."""
 
     __metadata_request__fit = {"task": True, "sample_weight": True}
@@ -21,8 +25,14 @@ class TaskModel(FittedTasks):
         """Refuse bad parameters before any work."""
 
     @abstractmethod
-    def _fit(self, rows: Rows) -> None:
+    def _fit(self, rows: Rows, watch: Watch) -> None:
         """Learn from rows, and keep what came of it."""
+
+    def fit_within(self, rows: Rows) -> Self:
+        """Fit as a part of a longer computation: an interruption is not held back."""
+        self._check_parameters()
+        self._fit(rows, UNWATCHED)
+        return self
 
     def _describe(self, data: TaskData, columns: Columns) -> None:
         """Keep what the fit was told."""
@@ -30,6 +40,7 @@ class TaskModel(FittedTasks):
         self._columns = columns
         self._multi_output = data.multi_output
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
         """Fit all tasks together.
 
@@ -51,7 +62,12 @@ class TaskModel(FittedTasks):
             The fitted estimator.
         """
         self._check_parameters()
-        self._fit(Rows(X, y, task, sample_weight))
+        told = {"X": X, "y": y, "metadata": {"task": task, "sample_weight": sample_weight}}
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self, **told)
+        self._fit(Rows(X, y, task, sample_weight), Watch(self, X, y))
+        attributes = partial(dict[str, Any], vars(self))
+        context.call_on_fit_task_end(estimator=self, **told, reconstruction_attributes=attributes)
         return self
 
 
@@ -59,9 +75,9 @@ class CellModel(TaskModel):
     """Abstract model that learns from the cells of all tasks at once."""
 
     @abstractmethod
-    def _learn(self, data: TaskData, columns: Columns) -> None:
+    def _learn(self, data: TaskData, columns: Columns, watch: Watch = UNWATCHED) -> None:
         """Learn the columns of weights from the cells, and keep what came of it."""
 
-    def _fit(self, rows: Rows) -> None:
+    def _fit(self, rows: Rows, watch: Watch) -> None:
         data = rows.read(self)
-        self._learn(data, Columns.of(data))
+        self._learn(data, Columns.of(data), watch)

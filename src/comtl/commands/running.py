@@ -5,14 +5,11 @@ from __future__ import annotations
 import errno
 import json
 import math
-import signal
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 import numpy as np
@@ -29,17 +26,6 @@ encoding_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 
 
-class Interrupted(BaseException):
-    """The user's Ctrl-C; no fit takes it for a wish to keep what there is.
-
-    Examples
-    --------
-    >>> from comtl.commands.running import Interrupted
-    >>> issubclass(Interrupted, Exception)
-    False
-    """
-
-
 @contextmanager
 def plain_errors() -> Iterator[None]:
     """Turn errors of data into one line, and interruptions into their exit status.
@@ -52,13 +38,13 @@ def plain_errors() -> Iterator[None]:
     Traceback (most recent call last):
     click.exceptions.ClickException: No column 'age'.
     """
-    with warnings.catch_warnings(), _interruptible():
+    with warnings.catch_warnings():
         # What a user should know of a fit or a prediction is in its notes.
         for kind in (UserWarning, FutureWarning, DeprecationWarning):
             warnings.simplefilter("ignore", kind)
         try:
             yield
-        except (KeyboardInterrupt, Interrupted):
+        except KeyboardInterrupt:
             click.echo("Interrupted; no file was written.", err=True)
             raise SystemExit(INTERRUPTED) from None
         except MemoryError as error:
@@ -71,23 +57,6 @@ def plain_errors() -> Iterator[None]:
             raise click.ClickException(one_line(error)) from error
         except (ValueError, TypeError) as error:
             raise click.ClickException(one_line(error)) from error
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end the command, also where a fit would keep its last sweep."""
-
-    def stop(number: int, frame: FrameType | None) -> NoReturn:
-        raise Interrupted
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def one_line(error: BaseException) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..estimators import BiFactorRegressor, TriFactorRegressor
+from ..rows import Rows
 from .cells import Cell, Row
 from .conditioning import CG_TOLERANCE, SCENES, count_iterations, synthetic
 from .experiment import Experiment, Options
@@ -45,7 +46,7 @@ def count_sweeps(name: str, method: str, tol: float, seed: int) -> dict[str, Any
     free = {"core_penalty": None} if method == "TriFactor-free" else {}
     settings = {"alpha_feature": 0.1, "alpha_task": 1.0, "tol": tol, "max_iter": 5000}
     model = MODELS[method](random_state=seed, **settings, **free)
-    model.fit(data.X, data.y, task=data.task)
+    model.fit_within(Rows(data.X, data.y, data.task))
     sweeps = model.n_iter_ if model.converged_ else math.nan
     return {"sweeps": sweeps, "plain": "", "preconditioned": "", "condition": ""}
 

@@ -42,7 +42,7 @@ def work(data: str, method: str, alpha: float, K1: int, K2: int, seed: int) -> d
     rows = _load(data, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(rows.X, rows.y, task=rows.task)
+        model.fit_within(rows)
     guess = model.predict(rows.X_test, task=rows.task_test)
     if text:
         return {"value": macro_f(rows.y_test > 0, guess > 0, rows.task_test)["f"]}

@@ -27,7 +27,7 @@ def held_out_scores(model: FactorModel, rows: Rows) -> np.ndarray:
         part, rest = rows.take(train), rows.take(test)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted = clone(model).fit(part.X, part.y, task=part.task)
+            fitted = clone(model).fit_within(part)
         scores[test] = fitted.decision_function(rest.X, task=rest.task)
     return scores
 

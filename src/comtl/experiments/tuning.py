@@ -83,8 +83,7 @@ def tune(method: Method, rows: Rows, *, text: bool = False, folds: int = 3) -> T
         all_losses += [score(settings, partition) for partition in range(1, PARTITIONS)]
         means = np.mean(all_losses, axis=0).tolist()
         loss, best = min(zip(means, settings, strict=True), key=_loss)
-        model = method.model(text=text, **best)
-        model.fit(rows.X, rows.y, task=rows.task, sample_weight=rows.sample_weight)
+        model = method.model(text=text, **best).fit_within(rows)
     return Tuned(model, best, loss)
 
 

@@ -14,7 +14,7 @@ from ..data import TaskData
 from ..parameters import require_choice, require_flag, require_integer, require_number
 from ..predictor import LinearTasks
 from ..problem import Columns
-from ..progress import logger, progress_shown
+from ..progress import UNWATCHED, Watch, logger, progress_shown
 from ..threads import single_blas
 from ..training import CellModel
 from .evidence import Stage
@@ -79,8 +79,9 @@ class HierarchicalModel(CellModel):
         population.check_size(type(self).__name__)
         return population
 
-    def _learn(self, data: TaskData, columns: Columns) -> None:
-        self._climb(self._population(data, columns), data, columns)
+    def _learn(self, data: TaskData, columns: Columns, watch: Watch = UNWATCHED) -> None:
+        population = self._population(data, columns)
+        self._climb(population, data, columns, watch=watch)
 
     def _climb(
         self,
@@ -88,6 +89,8 @@ class HierarchicalModel(CellModel):
         data: TaskData,
         columns: Columns,
         starts: Sequence[Prior | None] = (),
+        *,
+        watch: Watch = UNWATCHED,
     ) -> None:
         """Raise the evidence to its top, for every class on its own.
 
@@ -105,20 +108,20 @@ class HierarchicalModel(CellModel):
                     tol=self.tol,
                     start=start,
                 )
-                path, stage = self._watched(steps)
+                path, stage = self._watched(steps, watch)
                 stages.append(stage)
                 history.append(path)
         self._keep(stages, history, population, data, columns)
 
-    def _watched(self, steps: Any) -> tuple[list[float], Stage]:
+    def _watched(self, steps: Any, watch: Watch) -> tuple[list[float], Stage]:
         path: list[float] = []
         stage: Stage | None = None
         try:
-            for stage in steps:
+            for stage in watch.each(steps, "step", more=lambda one: not one.converged):
                 path.append(stage.objective)
                 logger.info("step %d: log evidence %.10g", stage.step, stage.objective)
         except KeyboardInterrupt:
-            if stage is None:
+            if stage is None or not watch.outermost:
                 raise
             warnings.warn(
                 f"Interrupted after step {stage.step}; the model of that step is kept.",

@@ -14,12 +14,13 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from ..checkpoints import Checkpoint
 from ..data import TaskData, encode_tasks
 from ..design import Design
 from ..parameters import require_choice
 from ..predictor import LinearTasks
 from ..problem import Columns, Units
-from ..progress import logger, progress_shown
+from ..progress import Watch, logger, progress_shown
 from ..rows import Rows
 from ..threads import single_blas
 from ..training import CellModel, TaskModel
@@ -41,7 +42,10 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Members on some features, their weights, and how well they do on cells not seen."""
+    """Members on some features, their weights, and how well they do on cells not seen.
+
+    ``complete`` tells whether all folds were held out, rather than cut short by the user.
+    """
 
     hinges: Hinges
     library: dict[str, CellModel]
@@ -50,6 +54,7 @@ class Stack:
     shift: float
     scores: np.ndarray
     loss: float
+    complete: bool
 
 
 class MultitaskModel(TaskModel):
@@ -66,6 +71,7 @@ class MultitaskModel(TaskModel):
         task_column: str | int | None = None,
         unseen_task: str = "mean",
         n_jobs: int | None = None,
+        checkpoint: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.basis = basis
@@ -73,6 +79,7 @@ class MultitaskModel(TaskModel):
         self.task_column = task_column
         self.unseen_task = unseen_task
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     @abstractmethod
@@ -106,12 +113,17 @@ class MultitaskModel(TaskModel):
         require_choice("basis", self.basis, (None, "hinges"))
         require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
 
-    def _fit(self, rows: Rows) -> None:
+    def _fit(self, rows: Rows, watch: Watch) -> None:
         data = rows.read(self)
         self._check_data(data)
         columns = Columns.of(data)
+        kept = Checkpoint.of(self.checkpoint, self, data)
         with progress_shown(self.verbose):
-            tried = [self._tried(rows, data, columns, hinges) for hinges in self._bases(data)]
+            tried = []
+            for hinges in self._bases(data):
+                tried.append(self._tried(rows, data, columns, hinges, kept, watch))
+                if not tried[-1].complete:
+                    break
             best = min(tried, key=lambda one: one.loss)
             logger.info("weights: %s", best.weights)
             self._hinges = best.hinges
@@ -122,6 +134,7 @@ class MultitaskModel(TaskModel):
         self.basis_ = "hinges" if len(best.hinges.columns) else "linear"
         self._combine(wide, columns, best.shift - self._cut(best.held, best.scores))
         self._told(best.held, best.scores, wide)
+        kept.finish()
 
     def _bases(self, data: TaskData) -> list[Hinges]:
         """Features to choose from: the columns as they are, and with bends if asked for."""
@@ -129,35 +142,65 @@ class MultitaskModel(TaskModel):
         hinges = Hinges.of(data.X) if self.basis == "hinges" else plain
         return [plain, hinges] if len(hinges.columns) else [plain]
 
-    def _tried(self, rows: Rows, data: TaskData, columns: Columns, hinges: Hinges) -> Stack:
+    def _tried(
+        self,
+        rows: Rows,
+        data: TaskData,
+        columns: Columns,
+        hinges: Hinges,
+        kept: Checkpoint,
+        watch: Watch,
+    ) -> Stack:
         """Stack of members on given features."""
         size = data.n_features + len(hinges.columns), len(columns.task)
         library = self._library(size, sparse=sparse.issparse(data.X))
-        held = self._held_out(rows, data, library, hinges)
+        held, complete = self._held_out(rows, data, library, hinges, kept, watch)
         shares, shift = self._stack(held)
         weights = {
             name: share for name, share in zip(library, shares.tolist(), strict=True) if share > 0.0
         }
         scores = held.scores @ shares + shift
         loss = float(held.weights @ self._loss().value(held.target, scores))
-        return Stack(hinges, library, held, weights, shift, scores, loss)
+        return Stack(hinges, library, held, weights, shift, scores, loss, complete)
 
     def _read_codes(self, X: Any, task: Any) -> tuple[Any, np.ndarray | None]:
         X, codes = super()._read_codes(X, task)
         return self._hinges.expanded(X), codes
 
     def _held_out(
-        self, rows: Rows, data: TaskData, library: dict[str, CellModel], hinges: Hinges
-    ) -> HeldOut:
-        """Scores of all members on every fold's test cells."""
+        self,
+        rows: Rows,
+        data: TaskData,
+        library: dict[str, CellModel],
+        hinges: Hinges,
+        kept: Checkpoint,
+        watch: Watch,
+    ) -> tuple[HeldOut, bool]:
+        """Scores of all members on every fold's test cells, and whether no fold was left out."""
         splits = rows.splits(copy.copy(self), self.cv)
         models = list(library.values())
-        jobs = (delayed(self._fold)(rows, data, models, hinges, split) for split in splits)
-        parts = []
-        for number, part in enumerate(Parallel(self.n_jobs, return_as="generator")(jobs)):
-            logger.info("fold %d of %d done", number + 1, len(splits))
-            parts.append(part)
-        return HeldOut(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        names = [f"{len(hinges.columns)} bends, fold {number}" for number in range(len(splits))]
+        known = {name: kept.get(name) for name in names if kept.get(name) is not None}
+        missing = [number for number, name in enumerate(names) if name not in known]
+        jobs = (delayed(self._fold)(rows, data, models, hinges, splits[n]) for n in missing)
+        try:
+            found = zip(missing, Parallel(self.n_jobs, return_as="generator")(jobs), strict=True)
+            for number, part in watch.each(found, "fold", more=lambda one: one[0] != missing[-1]):
+                known[names[number]] = part
+                kept.put(names[number], part)
+                logger.info("%d of %d folds done", len(known), len(splits))
+        except KeyboardInterrupt:
+            if not known or not watch.outermost:
+                raise
+            warnings.warn(
+                f"Interrupted after {len(known)} of {len(splits)} folds, which decide the weights. "
+                "The members are now fitted to all rows; interrupt again to give up.",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+        parts = [known[name] for name in names if name in known]
+        held = HeldOut(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        return held, len(parts) == len(splits)
 
     def _fold(
         self, rows: Rows, data: TaskData, models: list[CellModel], hinges: Hinges, split: Any

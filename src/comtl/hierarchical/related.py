@@ -11,6 +11,7 @@ from ..outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_flag, require_integer, require_number
 from ..predictor import LinearTasks
 from ..problem import Columns
+from ..progress import UNWATCHED, Watch
 from ..training import CellModel
 from .population import Population
 from .task_covariance import CentredRows, kernel_moments, leading, relation_moments, solve_related
@@ -45,7 +46,7 @@ class RelatedTasks(CellModel):
     def _loss(self) -> Loss:
         return Squared()
 
-    def _learn(self, data: TaskData, columns: Columns) -> None:
+    def _learn(self, data: TaskData, columns: Columns, watch: Watch = UNWATCHED) -> None:
         learn_related([self], data, columns)
 
     def _keep(

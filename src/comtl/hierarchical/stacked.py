@@ -125,6 +125,7 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         task_column: str | int | None = None,
         unseen_task: str = "mean",
         n_jobs: int | None = None,
+        checkpoint: str | None = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -133,6 +134,7 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
             task_column=task_column,
             unseen_task=unseen_task,
             n_jobs=n_jobs,
+            checkpoint=checkpoint,
             verbose=verbose,
         )
         self.threshold = threshold

@@ -240,7 +240,8 @@ def _check_rows(labels: np.ndarray) -> list[str]:
 def _fit(estimator: TaskModel, rows: Rows, notes: list[str]) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
-        estimator.fit(rows.X, rows.y, task=rows.task, sample_weight=rows.sample_weight)
+        # What the user interrupts here is the command, not this fit alone.
+        estimator.fit_within(rows)
     if any(issubclass(one.category, ConvergenceWarning) for one in caught):
         notes.append("The fit stopped before it had fully converged; its scores show its worth.")
 

@@ -1,0 +1,332 @@
+"""Long fits: killed and begun again, interrupted, watched."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import comtl
+from comtl import checkpoints, grid
+from comtl.experiments.methods import METHODS
+from comtl.experiments.tuning import tune
+from comtl.hierarchical.multitask import MultitaskModel
+from comtl.rows import Rows
+from comtl.saving import ModelFileError
+
+PROBLEM = """
+import numpy as np
+rng = np.random.default_rng(0)
+task = np.repeat(np.arange(12), 15)
+X = rng.normal(size=(180, 8))
+W = rng.normal(size=(12, 2)) @ rng.normal(size=(2, 8))
+y = np.einsum("ij,ij->i", X, W[task]) + 0.5 * rng.normal(size=180)
+"""
+KILLED = """
+import os, signal, sys, comtl
+from comtl.checkpoints import Checkpoint
+left, path = int(sys.argv[1]), sys.argv[2]
+def counted(write):
+    def put(self, name, value):
+        global left
+        write(self, name, value)
+        # Members of a stack have checkpoints of their own, in memory alone.
+        if self._path is None:
+            return
+        self.flush()
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return put
+Checkpoint.note, Checkpoint.put = counted(Checkpoint.note), counted(Checkpoint.put)
+"""
+MODELS = {
+    "BiFactorRegressor": "comtl.BiFactorRegressor(3, tol=1e-7, random_state=0, checkpoint=path)",
+    "TriFactorRegressor": (
+        "comtl.TriFactorRegressor(3, 2, shared=True, tol=1e-7, random_state=0, checkpoint=path)"
+    ),
+    "hard clusters": (
+        "comtl.TriFactorRegressor(3, 2, feature_penalty='clusters', task_penalty='clusters', "
+        "random_state=0, checkpoint=path)"
+    ),
+    "BiFactorRegressorCV": (
+        "comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=3, random_state=0, "
+        "checkpoint=path)"
+    ),
+    "MultitaskRegressor": "comtl.MultitaskRegressor(cv=3, checkpoint=path)",
+    "with hinges": "comtl.MultitaskRegressor(cv=2, basis='hinges', checkpoint=path)",
+}
+
+
+def problem():
+    names = {}
+    exec(PROBLEM, names)
+    return names["X"], names["y"], names["task"]
+
+
+def built(text, path):
+    return eval(text, {"comtl": comtl, "path": path})
+
+
+@pytest.mark.parametrize("text", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("after", [1, 2])
+def test_a_fit_killed_goes_on_to_the_same_result(text, after, tmp_path, caplog):
+    path = str(tmp_path / "fit.checkpoint")
+    code = KILLED + PROBLEM + f"{text}.fit(X, y, task=task)"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    child = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code), str(after), path],
+        env=environment,
+    )
+    assert child.returncode == -signal.SIGKILL
+    assert os.listdir(tmp_path) == ["fit.checkpoint"]
+    X, y, task = problem()
+    with caplog.at_level(logging.INFO, "comtl"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        resumed = built(text, path).fit(X, y, task=task)
+        lines = len(caplog.records)
+        whole = built(text, None).fit(X, y, task=task)
+    assert not os.listdir(tmp_path)
+    assert lines < len(caplog.records) - lines, "begun again rather than gone on"
+    np.testing.assert_array_equal(resumed.coef_, whole.coef_)
+    np.testing.assert_array_equal(resumed.intercept_, whole.intercept_)
+    if "CV" in text:
+        np.testing.assert_array_equal(
+            resumed.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"]
+        )
+    if "Multitask" in text:
+        assert resumed.weights_ == whole.weights_
+    else:
+        np.testing.assert_array_equal(resumed.objective_history_, whole.objective_history_)
+
+
+def left_behind(path, X, y, task):
+    """A checkpoint of a fit that did not end."""
+    model = comtl.BiFactorRegressor(2, random_state=0, checkpoint=path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoints, "EVERY", 0.0)
+        patch.setattr(checkpoints.Checkpoint, "finish", lambda self: None)
+        model.fit(X, y, task=task)
+    assert os.path.exists(path)
+    return model
+
+
+@pytest.mark.parametrize("change", ["data", "parameters"])
+def test_a_checkpoint_of_another_fit_is_refused(change, tmp_path):
+    X, y, task = problem()
+    path = str(tmp_path / "fit")
+    model = left_behind(path, X, y, task)
+    if change == "data":
+        y = y + 1e-9
+    else:
+        model.set_params(alpha_task=0.7)
+    with pytest.raises(ValueError, match=r"another fit.*remove"):
+        model.fit(X, y, task=task)
+    model.set_params(checkpoint=None).fit(X, y, task=task)
+
+
+def test_what_does_not_matter_may_change(tmp_path):
+    X, y, task = problem()
+    model = left_behind(str(tmp_path / "fit"), X, y, task)
+    model.set_params(verbose=0).fit(X, y, task=task)
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    X, y, task = problem()
+    path = tmp_path / "fit"
+    model = left_behind(str(path), X, y, task)
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(ModelFileError):
+        model.fit(X, y, task=task)
+    comtl.BiFactorRegressor(2).fit(X, y, task=task).save(path)
+    with pytest.raises(ModelFileError, match="no checkpoint"):
+        model.fit(X, y, task=task)
+
+
+def interrupting(function, after):
+    """The function, with the user's interruption when it is called once more than ``after``."""
+    calls = []
+
+    def called(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == after + 1:
+            raise KeyboardInterrupt
+        return function(*args, **kwargs)
+
+    return called
+
+
+def test_a_stack_makes_do_with_the_folds_it_has(monkeypatch):
+    X, y, task = problem()
+    monkeypatch.setattr(MultitaskModel, "_fold", interrupting(MultitaskModel._fold, 2))
+    with pytest.warns(ConvergenceWarning, match="after 2 of 4 folds"):
+        model = comtl.MultitaskRegressor(cv=4).fit(X, y, task=task)
+    assert model.score(X, y, task=task) > 0.8
+
+
+def test_a_stack_without_a_fold_is_interrupted(monkeypatch):
+    X, y, task = problem()
+    monkeypatch.setattr(MultitaskModel, "_fold", interrupting(MultitaskModel._fold, 0))
+    with pytest.raises(KeyboardInterrupt):
+        comtl.MultitaskRegressor(cv=4).fit(X, y, task=task)
+
+
+@pytest.mark.parametrize("member", ["_watched", "_run"])
+def test_no_member_of_a_stack_swallows_an_interruption(member, monkeypatch):
+    from comtl.base import FactorModel
+    from comtl.hierarchical.model import HierarchicalModel
+
+    X, y, task = problem()
+    seen = []
+
+    def stopped(steps):
+        yield next(steps)
+        seen.append(1)
+        raise KeyboardInterrupt
+
+    if member == "_watched":
+        watched = HierarchicalModel._watched
+        monkeypatch.setattr(
+            HierarchicalModel, "_watched", lambda self, steps, *a: watched(self, stopped(steps), *a)
+        )
+    else:
+        steps = FactorModel._steps
+        monkeypatch.setattr(FactorModel, "_steps", lambda *a, **k: stopped(steps(*a, **k)))
+    with pytest.raises(KeyboardInterrupt):
+        comtl.MultitaskRegressor(cv=2).fit(X, y, task=task)
+    assert len(seen) == 1
+
+
+def test_a_search_makes_do_with_the_folds_it_has(monkeypatch):
+    X, y, task = problem()
+    monkeypatch.setattr(grid.Fold, "losses", interrupting(grid.Fold.losses, 5))
+    search = comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=4, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="so far decides"):
+        search.fit(X, y, task=task)
+    assert search.best_params_["n_components"] == 2
+    assert search.score(X, y, task=task) > 0.8
+
+
+def test_a_search_keeps_its_screening(monkeypatch):
+    X, y, task = problem()
+    monkeypatch.setattr(grid.Fold, "losses", interrupting(grid.Fold.losses, 9))
+    search = comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=4, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="so far decides"):
+        search.fit(X, y, task=task)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize("after", [0, 7])
+def test_a_search_within_an_experiment_is_interrupted(after, monkeypatch):
+    X, y, task = problem()
+    monkeypatch.setattr(grid.Fold, "losses", interrupting(grid.Fold.losses, after))
+    with pytest.raises(KeyboardInterrupt):
+        tune(METHODS["FMTL"], Rows(X, y, task))
+
+
+def test_an_interrupted_fit_leaves_its_checkpoint(tmp_path, monkeypatch):
+    from comtl import base
+
+    X, y, task = problem()
+    path = str(tmp_path / "fit")
+    model = comtl.BiFactorRegressor(3, tol=1e-9, random_state=0, checkpoint=path)
+    alternate = base.alternate
+
+    def stopped(*args):
+        for step in alternate(*args):
+            yield step
+            if step.sweep == 4:
+                raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(base, "alternate", stopped)
+        with pytest.warns(ConvergenceWarning, match="Interrupted after sweep 4"):
+            model.fit(X, y, task=task)
+    assert model.n_iter_ == 4
+    assert os.path.exists(path)
+    model.fit(X, y, task=task)
+    whole = comtl.BiFactorRegressor(3, tol=1e-9, random_state=0).fit(X, y, task=task)
+    np.testing.assert_array_equal(model.coef_, whole.coef_)
+    assert not os.path.exists(path)
+
+
+class Recorder:
+    """Callback of scikit-learn that counts subtasks, and may stop a fit."""
+
+    def __init__(self, stop_after=None):
+        self.stop_after = stop_after
+        self.names, self.scores, self.down = [], [], 0
+
+    def setup(self, estimator, context):
+        self.names.append(context.task_name)
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, X, y, fitted_estimator):
+        self.names.append(context.task_name)
+        if fitted_estimator is not None and context.parent is not None:
+            self.scores.append(fitted_estimator.score(X, y))
+        return len(self.names) == self.stop_after
+
+    def teardown(self, estimator, context):
+        self.down += 1
+
+
+def tabled():
+    X, y, task = problem()
+    return np.column_stack([X, task]), y
+
+
+def test_callbacks_see_every_sweep():
+    X, y = tabled()
+    seen = Recorder()
+    model = comtl.BiFactorRegressor(3, task_column=8, random_state=0).set_callbacks(seen).fit(X, y)
+    assert seen.names == ["fit", *["sweep"] * (model.n_iter_ + 1), "fit"]
+    assert seen.down == 1
+    assert seen.scores[-1] == model.score(X, y)
+    assert seen.scores[-1] > seen.scores[0]
+
+
+def test_callbacks_may_stop_a_fit():
+    X, y = tabled()
+    seen = Recorder(stop_after=4)
+    model = comtl.BiFactorRegressor(3, task_column=8, random_state=0).set_callbacks(seen).fit(X, y)
+    assert model.n_iter_ == 2
+    assert not model.converged_
+
+
+def test_callbacks_see_folds_steps_and_fits():
+    X, y = tabled()
+    for model, name in (
+        (comtl.MultitaskRegressor(cv=3, task_column=8), "fold"),
+        (comtl.HierarchicalRegressor(task_column=8, max_iter=5), "step"),
+        (comtl.BiFactorRegressorCV(2, alphas=(0.1, 1.0), cv=3, task_column=8), "fit on a fold"),
+    ):
+        seen = Recorder()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.set_callbacks(seen).fit(X, y)
+        assert seen.names[0] == seen.names[-1] == "fit"
+        assert seen.names.count(name) >= 3
+
+
+def test_a_stack_may_be_stopped_by_a_callback():
+    X, y = tabled()
+    model = comtl.MultitaskRegressor(cv=4, task_column=8).set_callbacks(Recorder(stop_after=3))
+    assert model.fit(X, y).score(X, y) > 0.8
+
+
+def test_the_progress_bar_of_scikit_learn_works(tmp_path):
+    from sklearn.callback import ProgressBar
+
+    X, y = tabled()
+    model = comtl.BiFactorRegressor(3, task_column=8).set_callbacks(ProgressBar()).fit(X, y)
+    model.save(tmp_path / "m.comtl")
+    assert "_skl_callbacks" not in vars(comtl.load(tmp_path / "m.comtl"))

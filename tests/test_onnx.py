@@ -1,0 +1,90 @@
+"""The ONNX graph says what the model says."""
+
+import numpy as np
+import pytest
+
+import comtl
+from comtl.baselines import IndependentClassifier, PooledRegressor
+
+onnxruntime = pytest.importorskip("onnxruntime")
+onnx = pytest.importorskip("onnx")
+
+rng = np.random.default_rng(0)
+TASK = np.repeat(["a", "b", "c", "d"], 20)
+X = rng.normal(size=(80, 4))
+Y = X @ rng.normal(size=4) + np.repeat(rng.normal(size=4), 20) + 0.3 * rng.normal(size=80)
+
+
+def said(model, rows, task=None):
+    made = model.to_onnx()
+    onnx.checker.check_model(made, full_check=True)
+    session = onnxruntime.InferenceSession(made.SerializeToString())
+    inputs = {"X": rows}
+    if task is not None:
+        inputs["task"] = task
+    names = [one.name for one in session.get_outputs()]
+    return dict(zip(names, session.run(None, inputs), strict=True))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("labels", [TASK, np.unique(TASK, return_inverse=True)[1]])
+def test_values(dtype, labels):
+    rows = X.astype(dtype)
+    model = comtl.BiFactorRegressor(2, shared=True).fit(rows, Y.astype(dtype), task=labels)
+    found = said(model, rows, labels.astype(object) if labels.dtype.kind == "U" else labels)
+    assert found["prediction"].dtype == dtype
+    tolerance = 1e-5 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(
+        found["prediction"], model.predict(rows, task=labels), rtol=tolerance, atol=tolerance
+    )
+
+
+def test_a_label_never_seen_gets_the_mean():
+    model = comtl.HierarchicalRegressor().fit(X, Y, task=TASK)
+    new = np.array(["a", "zebra"] * 5)
+    found = said(model, X[:10], new.astype(object))["prediction"]
+    np.testing.assert_allclose(found, model.predict(X[:10], task=new), rtol=1e-12)
+
+
+def test_bends_and_a_task_column():
+    table = np.column_stack([X, np.unique(TASK, return_inverse=True)[1]])
+    target = Y + 3 * np.abs(X[:, 0])
+    model = comtl.MultitaskRegressor(cv=2, basis="hinges", task_column=4).fit(table, target)
+    assert model.basis_ == "hinges"
+    found = said(model, X, table[:, 4].astype(np.int64))["prediction"]
+    np.testing.assert_allclose(found, model.predict(table), rtol=1e-10)
+
+
+def test_one_task_and_a_column_for_each():
+    single = PooledRegressor().fit(X, Y)
+    np.testing.assert_allclose(said(single, X)["prediction"], single.predict(X), rtol=1e-12)
+    table = comtl.HierarchicalRegressor().fit(X, np.column_stack([Y, Y**2, -Y]))
+    np.testing.assert_allclose(said(table, X)["prediction"], table.predict(X), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [np.array(["no", "yes"]), np.array([3, 7]), np.array([False, True])],
+)
+def test_two_classes(names):
+    model = comtl.MultitaskClassifier(cv=2, threshold="f1")
+    model.fit(X, names[(Y > 0).astype(int)], task=TASK)
+    found = said(model, X, TASK.astype(object))
+    assert found["prediction"].tolist() == model.predict(X, task=TASK).tolist()
+    scores = model.decision_function(X, task=TASK)
+    np.testing.assert_allclose(found["scores"], scores, rtol=1e-10, atol=1e-12)
+    chance = model.predict_proba(X, task=TASK)[:, 1]
+    np.testing.assert_allclose(found["probability"], chance, rtol=1e-8, atol=1e-12)
+
+
+def test_several_classes_of_which_a_task_saw_some():
+    label = np.digitize(Y, [-1.0, 1.0])
+    label[TASK == "b"] = np.minimum(label[TASK == "b"], 1)
+    model = IndependentClassifier(1.0).fit(X, label, task=TASK)
+    new = np.where(np.arange(80) % 7, TASK, "new")
+    found = said(model, X, new.astype(object))
+    assert found["prediction"].tolist() == model.predict(X, task=new).tolist()
+    known = np.isfinite(found["scores"])
+    assert known[new == "b"].sum(axis=1).max() == 2
+    scores = model.decision_function(X, task=new)
+    np.testing.assert_allclose(found["scores"][known], scores[known], rtol=1e-10)
