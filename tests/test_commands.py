@@ -163,7 +163,7 @@ def test_inspect(folder):
     assert "Task s3" in one and "this task" in one
     assert json.loads(run(folder, "inspect", "h.comtl", "--task", "s3", "--json").stdout)["rows"]
     missing = run(folder, "inspect", "h.comtl", "--task", "t3", code=1)
-    assert "such as s" in missing.stderr
+    assert "6 tasks, such as s" in missing.stderr
     assert run(folder, "inspect", "c.comtl", "--task", "s3").stdout
     assert run(folder, "inspect", "p.comtl").stdout
 

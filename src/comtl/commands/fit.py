@@ -22,7 +22,7 @@ from .running import (
     plain_errors,
     require_file,
 )
-from .showing import column_rows, facts, headline, score_rows, show
+from .showing import column_rows, facts, headline, score_rows, score_title, show
 
 
 @click.command("fit", short_help="Fit a model to a table.")
@@ -93,9 +93,7 @@ def fit(
 
 def _told(model: TableModel, out: Path, report: Path | None) -> None:
     if model.comparison is not None:
-        rows = int(model.comparison.test_rows.sum())
-        title = f"On {rows:,} held-out rows (lower is better)"
-        show(title, *score_rows(model.comparison))
+        show(score_title(model.comparison), *score_rows(model.comparison))
     echo_notes(model.notes, err=False)
     click.echo(headline(model))
     if model.comparison is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -10,7 +11,7 @@ import numpy as np
 from ..tables import TableError, TableModel, load_model
 from ..tables.verdict import verdict
 from .running import echo_json, echo_notes, json_option, plain_errors
-from .showing import SHOWN, column_rows, effects, facts, headline, score_rows, show
+from .showing import SHOWN, column_rows, effects, facts, headline, score_rows, score_title, show
 
 
 @click.command("inspect", short_help="Show what a model found.")
@@ -59,11 +60,10 @@ def _show_whole(model: TableModel, found: dict[str, Any]) -> None:
     click.echo(headline(model))
     show("Columns", ["name", "kind", "missing", "detail"], column_rows(model.encoder.columns))
     if model.comparison is not None:
-        count = f"{found['held_out_rows']:,}"
-        show(f"On {count} held-out rows (lower is better)", *score_rows(model.comparison))
+        show(score_title(model.comparison), *score_rows(model.comparison))
         click.echo(verdict(model.comparison, model.model))
     show(
-        "Strongest features (change of the prediction for one standard deviation)",
+        f"Strongest features (change of the {_scale(model)} for one standard deviation)",
         ["feature", "mean over tasks", "spread over tasks"],
         [
             [one["feature"], f"{one['mean_effect']:.3g}", f"{one['spread_over_tasks']:.3g}"]
@@ -85,15 +85,18 @@ def _show_whole(model: TableModel, found: dict[str, Any]) -> None:
     click.echo(f"Made with {made}.")
 
 
+def _scale(model: TableModel) -> str:
+    """What weights add to."""
+    return "prediction" if model.classes is None else "log odds"
+
+
 def _one(model: TableModel, label: str) -> dict[str, Any]:
     names = [str(task) for task in model.estimator.tasks_.tolist()]
     if label not in names:
-        from difflib import get_close_matches
-
         near = get_close_matches(label, names, 3) or names[:3]
         raise TableError(
-            f"--task: the model does not know {label!r}; it knows {len(names):,}, such as "
-            f"{', '.join(near)}."
+            f"--task: the model does not know {label!r}; it knows {len(names):,} tasks, "
+            f"such as {', '.join(near)}."
         )
     place = names.index(label)
     weights = effects(model)
@@ -136,7 +139,7 @@ def _show_one(model: TableModel, found: dict[str, Any]) -> None:
         rows = [[name, f"{error:.4g}"] for name, error in found["errors"].items()]
         show("On its held-out rows (lower is better)", ["", found["metric"]], rows)
     show(
-        "Features (change of the prediction for one standard deviation)",
+        f"Features (change of the {_scale(model)} for one standard deviation)",
         ["feature", "this task", "mean of all tasks"],
         [
             [one["feature"], f"{one['effect']:.3g}", f"{one['mean_effect']:.3g}"]

@@ -118,6 +118,22 @@ def score_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
+def score_title(comparison: Comparison) -> str:
+    """Heading of the held-out scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.baselines import PooledRegressor
+    >>> from comtl.commands.showing import score_title
+    >>> from comtl.evaluation import compare
+    >>> score_title(compare(PooledRegressor(), np.arange(20.0)[:, None], np.arange(20.0)))
+    'On 20 held-out rows (RMSE: lower is better)'
+    """
+    rows = int(comparison.test_rows.sum())
+    return f"On {rows:,} held-out rows ({comparison.metric}: lower is better)"
+
+
 def facts(model: TableModel) -> dict[str, Any]:
     """What a model is, for JSON.
 
