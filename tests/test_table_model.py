@@ -1,5 +1,8 @@
 """Models of tables: fitted, saved, adapted, and the same from every format."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -209,3 +212,12 @@ def test_verdicts(regression):
     told = verdict(fit_table(noise, **{**QUICK, "score": True}).comparison)
     assert "no clear difference" in told or "not worth it" in told
     assert "--model auto" in verdict(regression.comparison, "pooled")
+
+
+def test_load_reads_tables_in_a_fresh_process(tmp_path):
+    frame = pd.DataFrame({"school": ["a", "b"] * 10, "age": range(20), "score": range(20)})
+    model = fit_table(frame, task="school", target="score", model="pooled")
+    model.save(tmp_path / "m.comtl")
+    code = f"import comtl; print(type(comtl.load({str(tmp_path / 'm.comtl')!r})).__name__)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "TableModel\n"
