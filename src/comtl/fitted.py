@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .clusters import cluster_rows, embeddings
@@ -19,21 +18,18 @@ from .frames import is_frame
 from .losses import Loss
 from .predictor import LinearTasks
 from .problem import Columns, Units
+from .shown import Shown
 
 
-class FittedTasks(BaseEstimator, ABC):
+class FittedTasks(Shown):
     """Abstract model with linear weights for each task."""
 
     __metadata_request__predict = {"task": True}
     __metadata_request__score = {"task": True, "sample_weight": True}
 
     # Declared for type checkers; constructors and fits set them.
-    task_column: str | int | None
     unseen_task: str
-    tasks_: np.ndarray
     _units: Units
-    _columns: Columns
-    _linear: LinearTasks
     _multi_output: bool
     _seed: int
     _widths: tuple[int, int]
@@ -169,7 +165,7 @@ class FittedTasks(BaseEstimator, ABC):
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_linear" in vars(self)
+        return self._is_fitted
 
     def _read_new(self, X: Any, y: Any, task: Any, sample_weight: Any) -> tuple[TaskData, Columns]:
         """Validated cells of further tasks, and their columns of weights."""
