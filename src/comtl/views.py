@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .fitted import FittedTasks
+from .hierarchical.model import HierarchicalModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +100,24 @@ def view(model: FittedTasks) -> View:
         task_clusters=model.task_clusters_,
         feature_clusters=model.feature_clusters_,
     )
+
+
+def choose_history(model: FittedTasks) -> tuple[str, np.ndarray] | None:
+    """Name and values of what the fit lowered or raised; None where it kept none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import BiFactorRegressor
+    >>> from comtl.views import choose_history
+    >>> X, task = np.arange(8.0)[:, None], np.repeat(["a", "b"], 4)
+    >>> choose_history(BiFactorRegressor().fit(X, X[:, 0], task=task))[0]
+    'objective'
+    """
+    values = vars(model).get("objective_history_")
+    if values is None:
+        return None
+    return ("log evidence" if isinstance(model, HierarchicalModel) else "objective"), values
 
 
 def leading_order(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:

@@ -182,4 +182,5 @@ def history(values: np.ndarray, label: str) -> str:
     frame = Frame((0.0, max(1.0, len(values) - 1.0)), padded_range(values))
     points = frame.path(places[known].tolist(), values[known].tolist())
     inside = f'<polyline class="line" points="{points}"/>'
-    return frame.drawn(f"{label} by sweep", "sweep", label, inside)
+    step = "sweep" if label == "objective" else "step"
+    return frame.drawn(f"{label} by {step}", step, label, inside)

@@ -10,10 +10,9 @@ import numpy as np
 
 from ..evaluation import NAMES, Comparison
 from ..fitted import FittedTasks
-from ..hierarchical.model import HierarchicalModel
 from ..hierarchical.multitask import MultitaskModel
 from ..shown import counted
-from ..views import View
+from ..views import View, choose_history
 from .charts import calibration, history, scatter
 from .words import SIMPLE, clear_signs, percent, relative, verdict
 
@@ -176,24 +175,6 @@ def member_part(model: FittedTasks) -> str:
     body = table_of(["Member", "Kind", "Weight", ""], rows, ("Kind",)) if rows else ""
     lead = "The model is a sum of these, weighted by what suits held-out rows best."
     return section("members", "What the stack is made of", body, lead)
-
-
-def choose_history(model: FittedTasks) -> tuple[str, np.ndarray] | None:
-    """Name and values of what the fit lowered or raised; None where it kept none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl import BiFactorRegressor
-    >>> from comtl.report.sections import choose_history
-    >>> X, task = np.arange(8.0)[:, None], np.repeat(["a", "b"], 4)
-    >>> choose_history(BiFactorRegressor().fit(X, X[:, 0], task=task))[0]
-    'objective'
-    """
-    values = vars(model).get("objective_history_")
-    if values is None:
-        return None
-    return ("log evidence" if isinstance(model, HierarchicalModel) else "objective"), values
 
 
 def fit_part(model: FittedTasks) -> str:
