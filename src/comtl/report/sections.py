@@ -94,7 +94,7 @@ def score_part(comparison: Comparison | None) -> str:
     head.append("This model’s error is")
     rows = []
     for name in ("model", *SIMPLE, *(n for n in NAMES if n not in ("model", *SIMPLE))):
-        cells = [f"{comparison.overall[name]:.4g}"]
+        cells = [f"{comparison.overall[name]:#.4g}".rstrip(".")]
         if comparison.accuracy is not None:
             cells.append(percent(comparison.accuracy[name]))
         share = None if name == "model" else relative(comparison, name)

@@ -107,7 +107,7 @@ const titles = columns.map((column, place) => {
 byId("task-table").tHead.rows[0].append(...titles);
 byId("search").addEventListener("input", () => { shownRows = STEP; showTable(); });
 byId("which").addEventListener("change", () => { shownRows = STEP; showTable(); });
-byId("which-label").hidden = !scores;
+byId("which-part").hidden = !scores;
 byId("more").addEventListener("click", () => { shownRows += STEP; showTable(); });
 byId("task-table").tBodies[0].addEventListener("click", (event) => {
   const line = event.target.closest("tr");

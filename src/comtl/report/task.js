@@ -61,7 +61,7 @@ function showNearest(task) {
 
 function showClasses(task, line) {
   if (!data.classes.length) return;
-  byId("class-label").hidden = false;
+  byId("class-part").hidden = false;
   const options = linesOf[task].map((one) => option(data.classes[lineClass[one]], one));
   byId("class-choice").replaceChildren(...options);
   byId("class-choice").value = line;
