@@ -121,7 +121,9 @@ def _nearest(view: View) -> dict[str, Any]:
         stop = min(start + 1000, total)
         near = cosines(table[start:stop], table)
         near[np.arange(stop - start), np.arange(start, stop)] = -np.inf
-        best = np.argsort(-near, axis=1, kind="stable")[:, :count]
+        best = np.argpartition(-near, count - 1, axis=1)[:, :count]
+        order = np.argsort(-np.take_along_axis(near, best, axis=1), axis=1, kind="stable")
+        best = np.take_along_axis(best, order, axis=1)
         places[start:stop] = best
         values[start:stop] = np.take_along_axis(near, best, axis=1)
     return {"count": count, "task": packed(places, "u4"), "cosine": packed(values, "f4")}

@@ -95,7 +95,8 @@ def verdict(comparison: Comparison) -> Verdict:
         kind, headline = "no", f"No: {PLAIN[best]} predicts better here."
     elif level:
         kind = "even"
-        headline = f"Not clearly: no sure difference from {' or '.join(level)}, which is simpler."
+        which = "which is simpler" if len(level) == 1 else "both simpler"
+        headline = f"Not clearly: no sure difference from {' or '.join(level)}, {which}."
         if beaten:
             headline = f"Not clearly: better than {beaten[0]}, but level with {level[0]}."
     else:
