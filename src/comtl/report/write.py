@@ -102,7 +102,7 @@ def page(
     script = "(() => {\n'use strict';\n" + "".join(map(_part, SCRIPTS)) + "})();\n"
     name = type(model).__name__
     per = "unit" if (seen.spread == 1.0).all() else "standard deviation"
-    score = "target" if model._known_classes is None else "score (log odds)"
+    score = "target" if model._known_classes is None else "score"
     parts = {
         "title": escape(title or name),
         "kind": escape(name),
