@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-import sys
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,6 @@ from comtl import (
     HierarchicalClassifier,
     HierarchicalRegressor,
     MultitaskRegressor,
-    TriFactorRegressorCV,
 )
 from comtl.baselines import IndependentRegressor, PooledRegressor
 from comtl.evaluation import Comparison, compare
@@ -50,26 +48,6 @@ def embedded(text):
 
 def unpacked(text, kind):
     return np.frombuffer(base64.b64decode(text), dtype=f"<{kind}")
-
-
-def comparison(gains, errors, rows=10, overall=None, **changes):
-    """Comparison with given gains over separate and pooled models."""
-    T = len(gains[0])
-    own = overall or {"model": 1.0, "separate": 1.5, "pooled": 2.0, "mean": 3.0}
-    told = {
-        "tasks": np.array([f"t{i}" for i in range(T)]),
-        "train_rows": np.full(T, rows),
-        "test_rows": np.full(T, rows),
-        "metric": "RMSE",
-        "errors": {name: np.full(T, value) for name, value in own.items()},
-        "overall": own,
-        "accuracy": None,
-        "gains": dict(zip(("separate", "pooled"), map(np.asarray, gains), strict=True)),
-        "gain_errors": dict(zip(("separate", "pooled"), map(np.asarray, errors), strict=True)),
-        "levels": None,
-        "covered": None,
-    }
-    return Comparison(**(told | changes))
 
 
 def test_page_is_one_file_that_fetches_nothing(tmp_path, fitted):
@@ -292,47 +270,6 @@ def test_comparison_of_other_tasks(fitted):
         page(model, strange)
 
 
-def test_a_search_and_a_basis_have_names():
-    X, y, task = problem(T=4)
-    search = TriFactorRegressorCV(2, 2, alphas=(0.1, 1.0), cv=2).fit(X, y, task=task)
-    assert embedded(page(search))["features"] == ["x0", "x1", "x2"]
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, size=(400, 1))
-    task = np.repeat(["a", "b"], 200)
-    bent = MultitaskRegressor(basis="hinges", cv=3).fit(X, np.abs(X[:, 0]), task=task)
-    assert bent.basis_ == "hinges"
-    names = bent.coef_frame().columns.tolist()
-    assert names[0] == "x0" and names[1].startswith("x0 beyond -1.")
-    assert embedded(page(bent))["features"] == names
-
-
-def test_verdict_counts_only_clear_differences():
-    clear, vague = np.full(4, 0.1), np.full(4, 10.0)
-    yes = verdict(comparison(([1.0] * 4, [1.0] * 4), (clear, clear)))
-    assert yes.kind == "yes" and any("4 of 4 tasks are clearly better" in s for s in yes.sentences)
-    even = verdict(comparison(([1.0] * 4, [1.0] * 4), (clear, vague)))
-    assert even.kind == "even" and "level with one model for all tasks" in even.headline
-    none = verdict(comparison(([1.0] * 4, [1.0] * 4), (vague, vague)))
-    assert none.kind == "even" and "no sure difference" in none.headline
-    assert any("for all 4 the rows do not tell" in text for text in none.sentences)
-    no = verdict(comparison(([-1.0] * 4, [1.0] * 4), (clear, clear)))
-    assert no.kind == "no" and "a model of its own for each task" in no.headline
-
-
-def test_verdict_names_percentages_and_the_mean():
-    found = comparison(([1.0], [1.0]), ([0.1], [0.1]))
-    text = " ".join(verdict(found).sentences)
-    assert "33.3 % lower than with a model of its own" in text and "67 % below" in text
-    overall = {"model": 3.1, "separate": 3.0, "pooled": 0.0, "mean": 3.0}
-    text = " ".join(verdict(comparison(([1.0], [1.0]), ([0.1], [0.1]), overall=overall)).sentences)
-    assert "no better than the mean" in text and "one model for all tasks (" not in text
-
-
-def test_a_row_without_standard_error_is_no_proof():
-    one = comparison(([5.0], [5.0]), ([np.nan], [np.nan]), rows=1)
-    assert verdict(one).kind == "even" and clear_signs(one, "separate").tolist() == [0]
-
-
 def test_method_compares_where_it_has_data(tmp_path):
     X, y, task = problem(T=3)
     model = HierarchicalRegressor("isotropic").fit(X, y, task=task)
@@ -357,44 +294,3 @@ def test_errors_name_the_argument(tmp_path, fitted):
     with pytest.raises(NotFittedError):
         HierarchicalRegressor().report(tmp_path / "a.html")
     assert not list(tmp_path.iterdir())
-
-
-def test_frames_have_names():
-    X, y, task = problem()
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    frame.insert(1, "town", task)
-    model = HierarchicalRegressor(task_column="town").fit(frame, y)
-    weights = model.coef_frame()
-    assert weights.columns.tolist() == ["a", "b", "c"] and weights.index.name == "town"
-    np.testing.assert_array_equal(weights.to_numpy(), model.coef_)
-    tasks = model.task_frame()
-    assert tasks.columns.tolist() == ["cluster", "intercept"]
-    np.testing.assert_array_equal(tasks["intercept"], model.intercept_)
-    plain = HierarchicalRegressor(task_column=-1).fit(
-        np.column_stack([X, np.repeat(np.arange(6), 20)]), y
-    )
-    assert plain.coef_frame().columns.tolist() == ["x0", "x1", "x2"]
-
-
-def test_frames_of_several_classes():
-    X, y, task = problem()
-    labels = np.digitize(y, [-1.0, 1.0])
-    model = BiFactorClassifier(2).fit(X, labels, task=task)
-    frame = model.coef_frame()
-    assert frame.index.names == ["task", "class"]
-    np.testing.assert_array_equal(frame.loc[("t1", 2)], model.coef_[1, 2])
-    assert model.task_frame().columns.tolist()[1:] == [f"intercept of {c}" for c in range(3)]
-
-
-def test_frames_ask_for_pandas(monkeypatch, fitted):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ModuleNotFoundError, match=r"comtl\[report\]"):
-        fitted[0].coef_frame()
-    with pytest.raises(NotFittedError):
-        HierarchicalRegressor().task_frame()
-
-
-def test_notebook_shows_the_diagram_and_a_line(fitted):
-    text = fitted[0]._repr_html_()
-    assert "sk-top-container" in text and "6 tasks, 3 features" in text.split("</script>")[-1]
-    assert "model.report" not in HierarchicalRegressor()._repr_html_()

@@ -5,11 +5,11 @@ import time
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from comtl import BiFactorClassifier, BiFactorRegressor, HierarchicalRegressor
-from comtl.evaluation import Comparison, compare
+from comtl.evaluation import compare
 from comtl.report import write_report
+from pages import large_model
 
 sync_api = pytest.importorskip(
     "playwright.sync_api", reason='the browser is driven by playwright: pip install "comtl[test]"'
@@ -54,20 +54,7 @@ def small(tmp_path_factory):
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """Page of 1,000 tasks and 5,000 features."""
-    rng = np.random.default_rng(0)
-    T, P = 1000, 5000
-    X = sparse.random_array((2 * T, P), density=0.005, format="csr", rng=rng)
-    task = np.repeat([f"a task with the number {i}" for i in range(T)], 2)
-    model = BiFactorRegressor(3, max_iter=3, tol=1.0, random_state=0)
-    model.fit(X, rng.normal(size=2 * T), task=task)
-    errors = {name: rng.uniform(1, 2, T) for name in ("model", "separate", "pooled", "mean")}
-    some = {name: rng.normal(size=T) for name in ("separate", "pooled")}
-    spread = {name: np.full(T, 0.5) for name in some}
-    overall = {name: float(values.mean()) for name, values in errors.items()}
-    rows = np.full(T, 2)
-    found = Comparison(
-        model.tasks_, rows, rows, "RMSE", errors, overall, None, some, spread, None, None
-    )
+    model, found = large_model()
     path = tmp_path_factory.mktemp("large") / "report.html"
     return write_report(path, model, comparison=found)
 
@@ -84,11 +71,9 @@ def opened(browser):
         page.on("console", lambda said: said.type == "error" and trouble.append(said.text))
         page.on("pageerror", lambda error: trouble.append(str(error)))
         page.on("dialog", lambda dialog: trouble.append(dialog.message))
-        page.on(
-            "request",
-            lambda request: request.url == path.as_uri() or trouble.append(request.url),
-        )
-        page.goto(path.as_uri())
+        own = path.as_uri()
+        page.on("request", lambda asked: asked.url == own or trouble.append(asked.url))
+        page.goto(own)
         page.wait_for_selector("html[data-ready]")
         return page
 
@@ -215,8 +200,7 @@ def test_everything_is_reached_by_tab_and_focus_shows(opened, small):
         if "map-canvas" in reached:
             break
     assert {"A", "search", "which", "BUTTON", "task-choice", "map-canvas"} <= reached
-    look = "getComputedStyle(document.activeElement).outlineStyle"
-    assert page.evaluate(look) == "solid"
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
 
 
 def luminance(page, selector):
