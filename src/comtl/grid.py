@@ -149,9 +149,10 @@ def _run(
                     continue
                 names.append((number, group))
                 yield delayed(Fold.losses)(fold, [models[p] for p in places], screen=screen)
-        ends.append(len(names) + len(known))
+        # Reached only once all folds were handed out.
+        wanted.extend((fold, group) for fold in range(len(weights)) for group in range(len(groups)))
 
-    ends: list[int] = []
+    wanted: list[tuple[int, int]] = []
     try:
         results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs())
         for place, values in enumerate(watch.each(results, "fit on a fold")):
@@ -163,7 +164,7 @@ def _run(
         if not watch.outermost:
             raise
     # A callback may end it early too.
-    complete = ends == [len(known)]
+    complete = bool(wanted) and len(known) == len(wanted)
     done = [all((fold, g) in known for g in range(len(groups))) for fold in range(len(weights))]
     if screen and not any(done):
         raise KeyboardInterrupt
