@@ -109,7 +109,7 @@ def test_missing_parts_are_named(name):
                 del sys.modules[loaded]
         # What Python takes for a module that cannot be found.
         sys.modules[name] = None
-        with pytest.raises(SystemExit, match=rf'{name}.*pip install "comtl\[reproduce\]"'):
+        with pytest.raises(SystemExit, match=rf'{name}.*pip install "comtl\[cli\]"'):
             cli.main()
 
 

@@ -213,6 +213,15 @@ def test_a_search_makes_do_with_the_folds_it_has(monkeypatch):
     assert search.score(X, y, task=task) > 0.8
 
 
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_search_that_nobody_interrupts_is_silent(n_jobs):
+    X, y, task = problem()
+    search = comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=3, n_jobs=n_jobs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search.fit(X, y, task=task)
+
+
 def test_a_search_keeps_its_screening(monkeypatch):
     X, y, task = problem()
     monkeypatch.setattr(grid.Fold, "losses", interrupting(grid.Fold.losses, 9))

@@ -180,7 +180,7 @@ class FactorModel(CellModel):
             warnings.warn(
                 f"Interrupted after sweep {step.sweep}; the model of that sweep is kept.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         else:
             kept.finish()
@@ -191,7 +191,7 @@ class FactorModel(CellModel):
                 f"The objective still fell by more than tol={self.tol:g} (relative) a sweep after "
                 f"max_iter={self.max_iter} sweeps; raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def _steps(

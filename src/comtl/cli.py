@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 
-NEEDED = frozenset({"click", "rich", "matplotlib", "pandas", "pyarrow", "snowballstemmer"})
-"""Modules of the extra ``reproduce``."""
+NEEDED = {
+    "cli": frozenset({"click", "rich", "pandas", "pyarrow"}),
+    "reproduce": frozenset({"matplotlib", "snowballstemmer"}),
+}
+"""Modules by the extra that brings them."""
 
 
 def main() -> None:
@@ -26,6 +29,8 @@ def main() -> None:
 
         comtl()
     except ModuleNotFoundError as missing:
-        if missing.name is None or missing.name.partition(".")[0] not in NEEDED:
+        module = (missing.name or "").partition(".")[0]
+        extra = next((name for name, modules in NEEDED.items() if module in modules), None)
+        if extra is None:
             raise
-        sys.exit(f'comtl needs {missing.name} for this: pip install "comtl[reproduce]"')
+        sys.exit(f'comtl needs {missing.name} for this: pip install "comtl[{extra}]"')

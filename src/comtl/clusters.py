@@ -11,12 +11,15 @@ from sklearn.metrics import silhouette_score
 
 from .factors import thin_svd
 
-MOST_CLUSTERS, SILHOUETTE_ROWS = 8, 2000
-"""Most clusters tried where their number is open, and points that are compared with all others."""
+MOST_CLUSTERS, SILHOUETTE_ROWS, MOST_DIRECTIONS = 8, 2000, 30
+"""Most clusters tried where their number is open, points that are compared with all others, and
+leading directions that distances are measured in: a few clusters span fewer."""
 
 
 def embeddings(directions: np.ndarray, task_factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows of ``Uσ`` (features) and ``Vσ`` (tasks) of ``W = D Gᵀ``: distances are those of W.
+
+    Beyond 30 directions, of the best approximation of W by 30.
 
     Examples
     --------
@@ -27,7 +30,8 @@ def embeddings(directions: np.ndarray, task_factor: np.ndarray) -> tuple[np.ndar
     ((2, 1), (3, 1))
     """
     U, sigma, V = thin_svd(directions, task_factor)
-    return U * sigma, V * sigma
+    leading = slice(MOST_DIRECTIONS)
+    return (U * sigma)[:, leading], (V * sigma)[:, leading]
 
 
 def cluster_rows(points: np.ndarray, count: int | None, seed: int) -> np.ndarray:

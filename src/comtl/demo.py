@@ -12,10 +12,13 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import Bunch
 
 from .datasets import make_coclusters
+from .evaluation import compare
 from .hierarchical.stacked import MultitaskRegressor
 from .model_selection import BiFactorRegressorCV, TriFactorRegressorCV
+from .report import write_report
 
 PENALTIES = np.logspace(-2, 3, 11)
+PAGE = "comtl-demo.html"
 
 
 def task_rmse(truth: np.ndarray, guess: np.ndarray, task: np.ndarray) -> float:
@@ -48,7 +51,7 @@ def pooled_ridge(data: Bunch) -> np.ndarray:
 
 
 def main(write: Callable[[str], object] = sys.stdout.write) -> None:
-    """Fit, compare on held-out rows, and show the clusters found."""
+    """Fit, compare on held-out rows, show the clusters found, and write the report page."""
     data = make_coclusters(random_state=0)
     tasks, features = data.coef.shape
     write(
@@ -78,6 +81,9 @@ def main(write: Callable[[str], object] = sys.stdout.write) -> None:
         for cluster in np.unique(found):
             members = " ".join(str(i) for i in np.flatnonzero(found == cluster))
             write(f"  {cluster + 1}: {members}\n")
+    comparison = compare(tri, data.X, data.y, data.task, folds=3)
+    page = write_report(PAGE, tri, comparison=comparison, title="Planted co-clusters")
+    write(f"\nThe model as a page to look at: {page}\n")
 
 
 if __name__ == "__main__":

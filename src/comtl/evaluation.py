@@ -143,19 +143,46 @@ def _fitted(name: str, model: TaskModel, rows: Rows) -> TaskModel:
     with warnings.catch_warnings():
         # What a fit that stopped early is worth is what is measured here.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        if name == "model":
-            chosen: Any = clone(model)
-        else:
-            kinds = {
-                ("pooled", False): PooledRegressor,
-                ("pooled", True): PooledClassifier,
-                ("separate", False): IndependentRegressor,
-                ("separate", True): IndependentClassifier,
-            }
-            kind: Any = kinds[name, model._classification]
-            settings = [kind(alpha, task_column=model.task_column) for alpha in PENALTIES]
-            chosen = settings[search(clone(settings[0]), settings, rows, cv=3).best]
+        chosen = clone(model) if name == "model" else simple_model(name, model, rows)
         return chosen.fit_within(rows)
+
+
+def simple_model(name: str, like: TaskModel, rows: Rows) -> TaskModel:
+    """Ridge model, not fitted, with the penalty that cross-validation on these rows finds best.
+
+    Parameters
+    ----------
+    name : {"pooled", "separate"}
+        One model for all tasks, or one for each.
+    like : estimator
+        Whose kind, regressor or classifier, and task column it takes.
+    rows : Rows
+        What it will be fitted to.
+
+    Returns
+    -------
+    estimator
+        The model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import HierarchicalRegressor
+    >>> from comtl.evaluation import simple_model
+    >>> from comtl.rows import Rows
+    >>> rows = Rows(np.arange(12.0)[:, None], np.arange(12.0), np.repeat([0, 1], 6))
+    >>> simple_model("pooled", HierarchicalRegressor(), rows)
+    PooledRegressor(alpha=0.01)
+    """
+    kinds = {
+        ("pooled", False): PooledRegressor,
+        ("pooled", True): PooledClassifier,
+        ("separate", False): IndependentRegressor,
+        ("separate", True): IndependentClassifier,
+    }
+    kind: Any = kinds[name, like._classification]
+    settings = [kind(alpha, task_column=like.task_column) for alpha in PENALTIES]
+    return settings[search(clone(settings[0]), settings, rows, cv=3).best]
 
 
 def _held_out(

@@ -6,12 +6,11 @@ import copy
 import inspect
 import os
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .clusters import cluster_rows, embeddings
@@ -24,6 +23,7 @@ from .problem import Columns, Units
 from .saving import ModelFileError, save
 from .saving.registry import saved
 from .saving.types import belongs
+from .shown import Shown
 
 DERIVED = frozenset(
     {"_extended", "_cluster_cache", "task_factor_", "shared_coef_", "_skl_callbacks"}
@@ -33,19 +33,15 @@ NEEDED = {"tasks_": np.ndarray, "_linear": LinearTasks, "_columns": Columns, "_u
 """What every fitted model has."""
 
 
-class FittedTasks(BaseEstimator, ABC):
+class FittedTasks(Shown):
     """Abstract model with linear weights for each task."""
 
     __metadata_request__predict = {"task": True}
     __metadata_request__score = {"task": True, "sample_weight": True}
 
     # Declared for type checkers; constructors and fits set them.
-    task_column: str | int | None
     unseen_task: str
-    tasks_: np.ndarray
     _units: Units
-    _columns: Columns
-    _linear: LinearTasks
     _multi_output: bool
     _seed: int
     _widths: tuple[int, int]
@@ -185,7 +181,7 @@ class FittedTasks(BaseEstimator, ABC):
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_linear" in vars(self)
+        return self._is_fitted
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that :func:`comtl.load` reads.

@@ -141,20 +141,18 @@ def _run(
         return f"{'screened' if screen else 'fitted'} {fold}: {groups[group]}"
 
     def jobs() -> Iterator[Any]:
-        restored = 0
         for number, fold in enumerate(folds()):
             weights.append(fold.weight)
             for group, places in enumerate(groups):
                 if (found := kept.get(name(number, group))) is not None:
                     known[number, group] = found
-                    restored += 1
                     continue
                 names.append((number, group))
                 yield delayed(Fold.losses)(fold, [models[p] for p in places], screen=screen)
-        # Not len(known): fits one after another are known before the last job is asked for.
-        ends.append(len(names) + restored)
+        # Reached only once all folds were handed out.
+        wanted.extend((fold, group) for fold in range(len(weights)) for group in range(len(groups)))
 
-    ends: list[int] = []
+    wanted: list[tuple[int, int]] = []
     try:
         results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs())
         for place, values in enumerate(watch.each(results, "fit on a fold")):
@@ -166,7 +164,7 @@ def _run(
         if not watch.outermost:
             raise
     # A callback may end it early too.
-    complete = ends == [len(known)]
+    complete = bool(wanted) and len(known) == len(wanted)
     done = [all((fold, g) in known for g in range(len(groups))) for fold in range(len(weights))]
     if screen and not any(done):
         raise KeyboardInterrupt

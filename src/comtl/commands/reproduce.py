@@ -15,10 +15,9 @@ from rich.console import Console
 from ..experiments.cells import ExperimentError
 from ..experiments.display import progress
 from ..experiments.experiment import Experiment, Options, run_experiment
+from .running import INTERRUPTED
 
 ALL = "all"
-INTERRUPTED = 130
-"""Exit status of a command that the user ended, as shells have it."""
 
 
 def reproduce_command(experiments: Mapping[str, Experiment]) -> click.Command:

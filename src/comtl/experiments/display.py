@@ -14,7 +14,9 @@ Report = Callable[[int, int], None]
 
 
 @contextmanager
-def progress(title: str, console: Console, *, every: float = 30.0) -> Iterator[Report]:
+def progress(
+    title: str, console: Console, *, every: float = 30.0, what: str = "cells"
+) -> Iterator[Report]:
     """Yield a function that is told the number of cells done and wanted, and shows them.
 
     Parameters
@@ -25,6 +27,8 @@ def progress(title: str, console: Console, *, every: float = 30.0) -> Iterator[R
         Where to show it.
     every : float, default=30.0
         Seconds between two lines where the console is no terminal.
+    what : str, default="cells"
+        What is counted.
 
     Examples
     --------
@@ -38,7 +42,7 @@ def progress(title: str, console: Console, *, every: float = 30.0) -> Iterator[R
     toy: 3 of 3 cells done
     """
     if not console.is_terminal:
-        yield _lines(title, console, every)
+        yield _lines(title, console, every, what)
         return
     from rich.progress import (
         BarColumn,
@@ -63,7 +67,7 @@ def progress(title: str, console: Console, *, every: float = 30.0) -> Iterator[R
         yield lambda done, total: bars.update(bar, completed=done, total=total)
 
 
-def _lines(title: str, console: Console, every: float) -> Report:
+def _lines(title: str, console: Console, every: float, what: str) -> Report:
     begun = time.monotonic()
     before: int | None = None
     shown = begun
@@ -76,7 +80,7 @@ def _lines(title: str, console: Console, every: float) -> Report:
         if not first and done < total and now - shown < every:
             return
         shown = now
-        text = f"{title}: {done} of {total} cells done"
+        text = f"{title}: {done} of {total} {what} done"
         if before < done < total:
             left = (now - begun) / (done - before) * (total - done)
             text += f", about {left:.0f} s left"

@@ -126,7 +126,7 @@ class HierarchicalModel(CellModel):
             warnings.warn(
                 f"Interrupted after step {stage.step}; the model of that step is kept.",
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
             return path, stage
         assert stage is not None
@@ -135,7 +135,7 @@ class HierarchicalModel(CellModel):
                 f"The evidence still rose by more than tol={self.tol:g} a row after "
                 f"max_iter={self.max_iter} steps; raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
         return path, stage
 

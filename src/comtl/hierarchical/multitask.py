@@ -22,6 +22,7 @@ from ..predictor import LinearTasks
 from ..problem import Columns, Units
 from ..progress import Watch, logger, progress_shown
 from ..rows import Rows
+from ..shown import names_of_features
 from ..threads import single_blas
 from ..training import CellModel, TaskModel
 from .basis import Hinges
@@ -231,6 +232,14 @@ class MultitaskModel(TaskModel):
         linear = LinearTasks.of_weights(coef, intercepts)
         self._widths = linear.directions.shape[1], linear.directions.shape[1]
         self._set_linear(linear)
+
+    def _feature_names(self) -> list[str]:
+        hinges = self._hinges
+        width = self._linear.directions.shape[0] - len(hinges.columns)
+        given = vars(self).get("feature_names_in_")
+        names = names_of_features(given, width, self.task_column)
+        bends = zip(hinges.columns.tolist(), hinges.knots.tolist(), strict=True)
+        return names + [f"{names[column]} beyond {knot:.4g}" for column, knot in bends]
 
     def _clusters(self) -> tuple[int | None, int | None]:
         return None, None

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TypeVar
 
 Class = TypeVar("Class", bound=type)
 
 _CLASSES: dict[str, type] = {}
+
+MODULES = {
+    "TableModel": "comtl.tables.model",
+    "Encoder": "comtl.tables.encoder",
+    "Column": "comtl.tables.columns",
+    "Comparison": "comtl.evaluation",
+}
+"""Where classes live that ``import comtl`` leaves out, since they need more than it does."""
 
 
 def saved(kind: Class) -> Class:
@@ -39,6 +48,8 @@ def known_class(name: str) -> type | None:
     >>> known_class("os.system") is None
     True
     """
+    if name not in _CLASSES and name in MODULES:
+        import_module(MODULES[name])
     return _CLASSES.get(name)
 
 

@@ -1,0 +1,100 @@
+"""How rough fits may be: inner solves of GO-MTL, fits that are only compared, members of a stack.
+
+``python benchmarks/bench_roughness.py`` prints ratios of CPU time within one run, and what the
+rougher choice costs.
+"""
+
+import time
+import warnings
+from functools import partial
+from unittest import mock
+
+from comtl import MultitaskRegressor
+from comtl.baselines import ClusteredRegressor, GroupOverlapRegressor, clustered, factored
+from comtl.datasets import SYNTHETIC
+from comtl.experiments import tuning
+from comtl.experiments.methods import METHODS
+from comtl.experiments.metrics import rmse
+from comtl.hierarchical import library
+from comtl.rows import Rows
+from comtl.steps import Inner
+
+
+def timed(work, *args, **settings):
+    start = time.process_time()
+    found = work(*args, **settings)
+    return found, time.process_time() - start
+
+
+def test_error(model, data):
+    return rmse(data.y_test, model.predict(data.X_test, task=data.task_test), data.task_test)[
+        "rmse"
+    ]
+
+
+def inner(factor, tol):
+    return Inner(min(factor * tol, 0.1), 500)
+
+
+def inner_solves() -> None:
+    print("## Inner solves of GO-MTL and CMTL\n")
+    print("Tolerance of the solves within a sweep over `tol` of the fit; now 100.\n")
+    print("| set | model | tolerance | CPU s | sweeps | objective over the closest |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for name in ("syn2", "syn5"):
+        data = SYNTHETIC[name](random_state=0)
+        for kind, home in ((GroupOverlapRegressor, factored), (ClusteredRegressor, clustered)):
+            reference = None
+            for factor in (1.0, 10.0, 100.0, 1000.0):
+                with mock.patch.object(home, "close", partial(inner, factor)):
+                    fit = kind(5, random_state=0).fit
+                    model, seconds = timed(fit, data.X, data.y, task=data.task)
+                objective = model.objective_history_[-1]
+                reference = reference or objective
+                print(
+                    f"| {name} | {kind.__name__} | {factor:g} | {seconds:.1f} | {model.n_iter_} "
+                    f"| {objective / reference:.6f} |"
+                )
+
+
+def compared_fits() -> None:
+    print("\n## Fits that are only compared\n")
+    print("Tolerance of the fits in a search (`SEARCH_TOL`, now 1e-4); the winner is fitted to the")
+    print("model's own.\n")
+    print("| set | method | tolerance | CPU s | setting | test RMSE |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for name in ("syn2", "syn5"):
+        data = SYNTHETIC[name](random_state=0)
+        rows = Rows(data.X, data.y, data.task)
+        for method in ("MTFL", "FMTL", "GO-MTL"):
+            for tol in (1e-6, 1e-4, 1e-3):
+                with mock.patch.object(tuning, "SEARCH_TOL", tol):
+                    found, seconds = timed(tuning.tune, METHODS[method], rows)
+                text, error = tuning.setting_text(found.setting), test_error(found.model, data)
+                print(f"| {name} | {method} | {tol:g} | {seconds:.1f} | {text} | {error:.4f} |")
+
+
+def member_steps() -> None:
+    print("\n## Steps of a stack's members\n")
+    print("Steps of evidence of each hierarchical member (`STEPS`, now 40).\n")
+    print("| set | steps | CPU s | test RMSE |")
+    print("| --- | --- | --- | --- |")
+    for name in ("syn1", "syn3", "syn4"):
+        data = SYNTHETIC[name](random_state=0)
+        for steps in (10, 20, 40, 120):
+            with mock.patch.object(library, "STEPS", steps):
+                fit = MultitaskRegressor().fit
+                model, seconds = timed(fit, data.X, data.y, task=data.task)
+            print(f"| {name} | {steps} | {seconds:.1f} | {test_error(model, data):.4f} |")
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    print("# How rough fits may be\n")
+    inner_solves()
+    compared_fits()
+    member_steps()
+
+
+if __name__ == "__main__":
+    main()

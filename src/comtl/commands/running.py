@@ -1,0 +1,142 @@
+"""What all commands share: errors in one line, interruptions, progress, JSON."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+
+from ..experiments.display import Report, progress
+
+INTERRUPTED = 130
+"""Exit status of a command that the user ended, as shells have it."""
+
+encoding_option = click.option(
+    "--encoding", metavar="NAME", help="Encoding of a CSV file.", show_default="UTF-8"
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Turn errors of data into one line, and interruptions into their exit status.
+
+    Examples
+    --------
+    >>> from comtl.commands.running import plain_errors
+    >>> with plain_errors():
+    ...     raise ValueError("No column 'age'.")
+    Traceback (most recent call last):
+    click.exceptions.ClickException: No column 'age'.
+    """
+    with warnings.catch_warnings():
+        # What a user should know of a fit or a prediction is in its notes.
+        for kind in (UserWarning, FutureWarning, DeprecationWarning):
+            warnings.simplefilter("ignore", kind)
+        try:
+            yield
+        except KeyboardInterrupt:
+            click.echo("Interrupted; no file was written.", err=True)
+            raise SystemExit(INTERRUPTED) from None
+        except MemoryError as error:
+            raise click.ClickException(
+                "The table does not fit into memory: use fewer rows or columns."
+            ) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            raise click.ClickException(one_line(error)) from error
+        except (ValueError, TypeError) as error:
+            raise click.ClickException(one_line(error)) from error
+
+
+def one_line(error: BaseException) -> str:
+    r"""Message of an error without line breaks.
+
+    Examples
+    --------
+    >>> from comtl.commands.running import one_line
+    >>> one_line(ValueError("Two\nlines"))
+    'Two lines'
+    """
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}."
+    return " ".join(str(error).split())
+
+
+def require_file(path: Path | None) -> None:
+    """Refuse a folder as the place of a file before any work is done.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from comtl.commands.running import require_file
+    >>> require_file(Path("model.comtl"))
+    """
+    if path is not None and path.is_dir():
+        raise click.ClickException(f"{path} is a folder; name a file in it.")
+
+
+@contextmanager
+def fits_shown(title: str, shown: bool) -> Iterator[Report | None]:
+    """Progress of fits on standard error, or nothing.
+
+    Examples
+    --------
+    >>> from comtl.commands.running import fits_shown
+    >>> with fits_shown("fit", False) as report:
+    ...     report is None
+    True
+    """
+    if not shown:
+        yield None
+        return
+    with progress(title, Console(stderr=True), what="fits") as report:
+        yield report
+
+
+def echo_json(value: dict[str, Any]) -> None:
+    """Write one JSON object; NaN becomes null.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.commands.running import echo_json
+    >>> echo_json({"tasks": np.array([1, 2]), "error": float("nan")})
+    {"tasks": [1, 2], "error": null}
+    """
+    click.echo(json.dumps(_plain(value), ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def echo_notes(notes: tuple[str, ...], *, err: bool = True) -> None:
+    """Write notes, a line each.
+
+    Examples
+    --------
+    >>> from comtl.commands.running import echo_notes
+    >>> echo_notes(("Column 'x' is 1 in every row: left out.",), err=False)
+    Note: Column 'x' is 1 in every row: left out.
+    """
+    for note in notes:
+        click.echo(f"Note: {note}", err=err)

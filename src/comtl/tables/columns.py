@@ -1,0 +1,161 @@
+"""How one column of a table becomes features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import pyarrow as pa
+from scipy import sparse
+
+from ..saving.registry import saved
+from .errors import TableError, counted
+from .values import levels_of, numbers_of, type_of
+from .words import MISSING
+
+NUMBER, YES_NO, CATEGORY = "number", "yes/no", "category"
+
+
+@saved
+@final
+@dataclass(frozen=True)
+class Column:
+    """A column of the table and what is made of it.
+
+    Parameters
+    ----------
+    name : str
+        Name in the table.
+    kind : str
+        "number", "yes/no" or "category".
+    levels : tuple of str
+        Levels of a category, one feature each; the words for no and yes.
+    fill : float
+        What a missing number is taken for: the median of the training rows.
+    flagged : bool
+        Whether a missing value has a feature of its own.
+    missing : int
+        Missing values in the training rows.
+    loose : bool
+        Whether words among numbers count as missing.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from comtl.tables import Column
+    >>> column = Column("sex", "category", levels=("f", "m"))
+    >>> column.names
+    ('sex=f', 'sex=m')
+    >>> column.encode(pa.chunked_array([["m", "x"]]))[0].toarray()
+    array([[0., 1.],
+           [0., 0.]])
+    """
+
+    name: str
+    kind: str
+    levels: tuple[str, ...] = ()
+    fill: float = 0.0
+    flagged: bool = False
+    missing: int = 0
+    loose: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        own = tuple(f"{self.name}={level}" for level in self.levels)
+        if self.kind == NUMBER:
+            own = (self.name,)
+        elif self.kind == YES_NO:
+            own = own[1:]
+        return (*own, f"{self.name} missing") if self.flagged else own
+
+    def gaps(self, values: pa.ChunkedArray) -> np.ndarray:
+        """Which values are missing."""
+        if self.kind == NUMBER:
+            return np.isnan(self._numbers(values))
+        return levels_of(values)[0] < 0
+
+    def encode(self, values: pa.ChunkedArray) -> tuple[np.ndarray | sparse.csr_array, list[str]]:
+        """Features of the values, and notes on values that training had not.
+
+        Parameters
+        ----------
+        values : ChunkedArray
+            The column.
+
+        Returns
+        -------
+        features : ndarray or csr_array of shape (n_rows, n_features)
+            A category is sparse: zero in all columns where its level is unknown.
+        notes : list of str
+            What was not as in training.
+        """
+        if self.kind == CATEGORY:
+            return self._one_hot(values)
+        numbers = self._numbers(values) if self.kind == NUMBER else self._truths(values)
+        gaps = np.isnan(numbers)
+        filled = np.where(gaps, self.fill, numbers)
+        notes = []
+        if gaps.any() and not self.flagged:
+            notes.append(
+                f"Column {self.name!r}: {counted(int(gaps.sum()), 'missing value')}, none in "
+                f"training; {self.fill:g} (the median there) serves."
+            )
+        parts = [filled, gaps.astype(float)] if self.flagged else [filled]
+        return np.stack(parts, axis=1), notes
+
+    def _numbers(self, values: pa.ChunkedArray) -> np.ndarray:
+        return numbers_of(values, self.name, loose=self.loose)
+
+    def _one_hot(self, values: pa.ChunkedArray) -> tuple[sparse.csr_array, list[str]]:
+        if type_of(values) in ("date", "other"):
+            raise TableError(
+                f"Column {self.name!r} held text in training and now holds {values.type}; convert "
+                "it as it was then."
+            )
+        codes, levels = levels_of(values)
+        place = {level: number for number, level in enumerate(self.levels)}
+        gap = len(self.levels) if self.flagged else -1
+        # The last entry serves the missing ones, whose code is -1.
+        known = np.array([*(place.get(level, -1) for level in levels), gap], dtype=np.intp)[codes]
+        rows = np.flatnonzero(known >= 0)
+        shape = len(codes), len(self.names)
+        features = sparse.csr_array((np.ones(len(rows)), (rows, known[rows])), shape=shape)
+        notes = []
+        strange = [level for level in levels if level not in place]
+        if strange:
+            count = counted(int(((known < 0) & (codes >= 0)).sum()), "row")
+            notes.append(
+                f"Column {self.name!r}: {count} with {counted(len(strange), 'level')} that "
+                f"training had not, such as {strange[0]!r}; no level is assumed."
+            )
+        if not self.flagged and (codes < 0).any():
+            count = counted(int((codes < 0).sum()), "missing value")
+            notes.append(f"Column {self.name!r}: {count}, none in training; no level is assumed.")
+        return features, notes
+
+    def _truths(self, values: pa.ChunkedArray) -> np.ndarray:
+        """Zero for no and one for yes, NaN for missing."""
+        codes, found = levels_of(values)
+        words = [level.strip().lower() for level in self.levels]
+        strange = [level for level in found if level.strip().lower() not in words]
+        if strange:
+            raise TableError(
+                f"Column {self.name!r} held {self.levels[0]!r} and {self.levels[1]!r} in training "
+                f"and now holds {strange[0]!r}; correct it, or fit with --category {self.name}."
+            )
+        truth = np.array([*(float(words.index(one.strip().lower())) for one in found), np.nan])
+        return truth[codes]
+
+
+def missing_words(verbatim: bool) -> tuple[str, ...]:
+    """Words that stand for nothing; only the empty one where words are taken as they are.
+
+    Examples
+    --------
+    >>> from comtl.tables.columns import missing_words
+    >>> missing_words(True)
+    ('',)
+    """
+    return ("",) if verbatim else MISSING

@@ -1,0 +1,66 @@
+"""What is said of tables that cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import final
+
+
+@final
+class TableError(ValueError):
+    """A table or a file that cannot be used as it is, and what to do about it, in one line.
+
+    Examples
+    --------
+    >>> from comtl.tables import TableError
+    >>> str(TableError("No column 'age'."))
+    "No column 'age'."
+    """
+
+
+def some(names: Iterable[object], limit: int = 8) -> str:
+    """Names in quotation marks, a few of them.
+
+    Examples
+    --------
+    >>> from comtl.tables.errors import some
+    >>> some(["a", "b", "c"], limit=2)
+    "'a', 'b' and 1 more"
+    """
+    listed = list(names)
+    shown = ", ".join(repr(name) for name in listed[:limit])
+    return shown + (f" and {len(listed) - limit} more" if len(listed) > limit else "")
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> from comtl.tables.errors import counted
+    >>> counted(1, "row"), counted(2000, "row"), counted(2, "class", "classes")
+    ('1 row', '2,000 rows', '2 classes')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def require_columns(wanted: Iterable[str], present: Iterable[str], what: str) -> None:
+    """Refuse names that are no columns of the table; ``what`` says who asked for them.
+
+    Examples
+    --------
+    >>> from comtl.tables.errors import require_columns
+    >>> require_columns(["scool"], ["school", "score"], "task")
+    Traceback (most recent call last):
+    comtl.tables.errors.TableError: task: the table has no column 'scool'; did you mean 'school'?
+    Its columns are 'school', 'score'.
+    """
+    names = list(present)
+    for name in wanted:
+        if name not in names:
+            near = get_close_matches(str(name), names, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise TableError(
+                f"{what}: the table has no column {name!r}{hint} Its columns are {some(names)}."
+            )

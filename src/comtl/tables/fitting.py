@@ -1,0 +1,262 @@
+"""From a table to a fitted model."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import sklearn
+from sklearn.exceptions import ConvergenceWarning
+
+from ..evaluation import MANY_ROWS, Comparison, compare
+from ..parameters import require_choice
+from ..rows import Rows
+from ..training import TaskModel
+from .choices import MODELS, choose_model
+from .encoder import Encoder
+from .errors import TableError, counted, require_columns
+from .labels import match_target, read_target, read_tasks, read_weights
+from .model import TableModel
+from .values import as_table
+
+LEAST_ROWS = 5
+"""Rows that a fit takes at least: as many as the folds it is tuned on."""
+FOLDS = 5
+KINDS = ("auto", "regression", "classification")
+Progress = Callable[[int, int], None]
+
+
+def fit_table(
+    frame: Any,
+    *,
+    task: str,
+    target: str,
+    model: str = "auto",
+    kind: str = "auto",
+    drop: Sequence[str] = (),
+    category: Sequence[str] = (),
+    number: Sequence[str] = (),
+    missing: str = "impute",
+    weight: str | None = None,
+    score: bool = True,
+    seed: int = 0,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    seen: Callable[[Encoder, list[str]], None] | None = None,
+) -> TableModel:
+    """Fit a model to the rows of a table: columns are read, encoded and learned from.
+
+    Parameters
+    ----------
+    frame : pandas, polars or Arrow table
+        One row a sample, with the task, the target, and columns to predict from.
+    task, target : str
+        Columns of the task and of what is to be predicted.
+    model : {"auto", "hierarchical", "bifactor", "trifactor", "pooled", "separate"}
+        Which model; "auto" is MultitaskRegressor or MultitaskClassifier.
+    kind : {"auto", "regression", "classification"}
+        Kind of problem; by default text and two whole numbers are classes.
+    drop : sequence of str
+        Columns to leave out.
+    category, number : sequences of str
+        Columns to take as categories and as numbers, whatever they look like. The task among the
+        categories has its labels taken as text.
+    missing : {"impute", "refuse"}
+        Missing values: the median and a feature that says so (a level of its own in a category),
+        or an error.
+    weight : str, optional
+        Column with the weight of each row.
+    score : bool, default=True
+        Whether to compare with simpler models on held-out rows, which takes several fits.
+    seed : int, default=0
+        Seed of what is random.
+    jobs : int, optional
+        Processes.
+    progress : callable, optional
+        Called with the number of fits done and of all.
+    seen : callable, optional
+        Called with the encoder and the notes before the first fit.
+
+    Returns
+    -------
+    TableModel
+        The fitted model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from comtl.tables import fit_table
+    >>> rng = np.random.default_rng(0)
+    >>> pupils = pd.DataFrame(
+    ...     {
+    ...         "school": np.repeat(["North", "South", "West"], 20),
+    ...         "hours": rng.normal(size=60),
+    ...         "sex": rng.choice(["f", "m"], 60),
+    ...     }
+    ... )
+    >>> pupils["score"] = 2 * pupils.hours + (pupils.school == "West")
+    >>> model = fit_table(pupils, task="school", target="score", model="hierarchical", score=False)
+    >>> model.encoder.names
+    ('hours', 'sex=f', 'sex=m')
+    >>> float(np.abs(model.predict(pupils) - pupils.score).max().round(2))
+    0.0
+    """
+    require_choice("model", model, MODELS)
+    require_choice("kind", kind, KINDS)
+    require_choice("missing", missing, ("impute", "refuse"))
+    table = as_table(frame)
+    _check_names(
+        table, task, target, weight, {"--drop": drop, "--category": category, "--number": number}
+    )
+    verbatim = task in category
+    found = read_target(table.column(target), target, kind)
+    table, values, notes = found.kept(table, target)
+    notes += found.notes
+    labels = read_tasks(table.column(task), task, verbatim)
+    weights = None if weight is None else read_weights(table.column(weight), weight)
+    notes += _check_rows(labels)
+    others = [name for name in table.column_names if name not in (task, target, weight, *drop)]
+    encoder, odd = Encoder.of(
+        table.select(others), category=category, number=number, missing=missing
+    )
+    notes += odd
+    if seen is not None:
+        seen(encoder, notes)
+    rows = Rows(encoder.encode(table).X, values, labels, weights)
+    told = progress or (lambda done, total: None)
+    folds = 1 if len(labels) > MANY_ROWS else min(FOLDS, len(labels))
+    told(0, 1 + 3 * folds * score)
+    estimator = choose_model(model, found.kind, rows, seed=seed, jobs=jobs)
+    _fit(estimator, rows, notes)
+    comparison = None
+    if score:
+        comparison = _compared(estimator, rows, told, notes)
+    else:
+        told(1, 1)
+    return TableModel(
+        encoder,
+        estimator,
+        comparison,
+        task,
+        target,
+        found.kind,
+        model,
+        len(labels),
+        verbatim,
+        tuple(notes),
+        versions(),
+    )
+
+
+def compare_table(model: TableModel, frame: Any, progress: Progress | None = None) -> Comparison:
+    """Errors on held-out rows of a table, of copies of a model fitted to the others.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from comtl.tables import fit_table
+    >>> from comtl.tables.fitting import compare_table
+    >>> frame = pd.DataFrame({"school": ["a", "b"] * 10, "age": range(20), "score": range(20)})
+    >>> model = fit_table(frame, task="school", target="score", model="pooled", score=False)
+    >>> compare_table(model, frame).metric
+    'RMSE'
+    """
+    table = as_table(frame)
+    require_columns([model.task, model.target], table.column_names, "the model's table")
+    target = match_target(table.column(model.target), model.target, model.classes)
+    table, values, _ = target.kept(table, model.target)
+    text = model.verbatim or model.estimator.tasks_.dtype.kind == "U"
+    labels = read_tasks(table.column(model.task), model.task, text)
+    return compare(
+        model.estimator, model.encoder.encode(table).X, values, labels, progress=progress
+    )
+
+
+def versions() -> dict[str, str]:
+    """Versions of what makes a model.
+
+    Examples
+    --------
+    >>> from comtl.tables.fitting import versions
+    >>> sorted(versions())
+    ['comtl', 'numpy', 'python', 'scikit-learn']
+    """
+    from .. import __version__
+
+    return {
+        "comtl": __version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "scikit-learn": sklearn.__version__,
+    }
+
+
+def _check_names(
+    table: pa.Table, task: str, target: str, weight: str | None, named: dict[str, Sequence[str]]
+) -> None:
+    names = table.column_names
+    if len(names) == 1:
+        raise TableError(
+            f"The table has one column only, {names[0][:60]!r}; in CSV files columns are divided "
+            "by commas, semicolons, tabs or bars."
+        )
+    require_columns([task], names, "--task")
+    require_columns([target], names, "--target")
+    if task == target:
+        raise TableError(f"--task and --target both name {task!r}; name two columns.")
+    if weight is not None:
+        require_columns([weight], names, "--weight")
+        if weight in (task, target):
+            raise TableError(f"--weight names {weight!r}, which is the task or the target.")
+    for option, listed in named.items():
+        require_columns(listed, names, option)
+    for name in (task, target):
+        if name in named["--drop"]:
+            raise TableError(f"--drop names {name!r}, which is the task or the target.")
+    both = sorted(set(named["--category"]) & set(named["--number"]))
+    if both:
+        raise TableError(f"--category and --number both name {both[0]!r}; choose one.")
+
+
+def _check_rows(labels: np.ndarray) -> list[str]:
+    if len(labels) < LEAST_ROWS:
+        raise TableError(
+            f"The table has {counted(len(labels), 'row')} with a target; a fit takes at least "
+            f"{LEAST_ROWS}."
+        )
+    tasks = len(np.unique(labels))
+    if tasks == 1:
+        return ["All rows are of one task: there is nothing to share between tasks."]
+    if tasks == len(labels):
+        return ["Every row is a task of its own; is the right column named by --task?"]
+    return []
+
+
+def _fit(estimator: TaskModel, rows: Rows, notes: list[str]) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        # What the user interrupts here is the command, not this fit alone.
+        estimator.fit_within(rows)
+    if any(issubclass(one.category, ConvergenceWarning) for one in caught):
+        notes.append("The fit stopped before it had fully converged; its scores show its worth.")
+
+
+def _compared(
+    estimator: TaskModel, rows: Rows, told: Progress, notes: list[str]
+) -> Comparison | None:
+    def later(done: int, total: int) -> None:
+        told(done + 1, total + 1)
+
+    try:
+        return compare(
+            estimator, rows.X, rows.y, rows.task, rows.sample_weight, folds=FOLDS, progress=later
+        )
+    except ValueError as error:
+        # Small tables may have folds without rows of a class or of a task.
+        notes.append(f"No held-out scores, the table is too small for them ({error}).")
+        return None

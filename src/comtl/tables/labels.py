@@ -1,0 +1,258 @@
+"""Tasks, targets and weights: the columns that are not features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from .columns import missing_words
+from .errors import TableError, counted
+from .guessing import Left, guess
+from .values import levels_of, numbers_of, plain, type_of
+from .words import MISSING_NUMBERS, are_numbers
+
+REGRESSION, CLASSIFICATION = "regression", "classification"
+FEW_NUMBERS = 10
+"""Whole numbers up to which a target may be meant as classes."""
+EXACT = 2.0**53
+"""Whole numbers that a float holds exactly."""
+
+
+def read_tasks(values: pa.ChunkedArray, name: str, verbatim: bool = False) -> np.ndarray:
+    """Task of each row for a fit: integers stay integers, all else is text.
+
+    ``verbatim`` takes words such as NA as names, and numbers as text.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from comtl.tables.labels import read_tasks
+    >>> read_tasks(pa.chunked_array([[3, 1]]), "school")
+    array([3, 1])
+    >>> read_tasks(pa.chunked_array([["007", "1"]]), "school")
+    array(['007', '1'], dtype='<U3')
+    """
+    labels, missing = _labels(values, name, verbatim)
+    if missing.any():
+        raise TableError(
+            f"{counted(int(missing.sum()), 'row')} without a task in column {name!r}, the first is "
+            f"row {missing.argmax() + 1}: drop these rows, or give them a task of their own. Where "
+            f"NA or null is a name, pass --category {name}."
+        )
+    return labels
+
+
+def match_tasks(
+    values: pa.ChunkedArray, name: str, tasks: np.ndarray, verbatim: bool = False
+) -> np.ndarray:
+    """Task of each row for a prediction, in the type of the known tasks.
+
+    A task that cannot be told is a label that is none of the known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from comtl.tables.labels import match_tasks
+    >>> match_tasks(pa.chunked_array([["3", "x"]]), "school", np.array([1, 3]))
+    array([3, 0])
+    >>> match_tasks(pa.chunked_array([[7, None]]), "school", np.array(["7", "x"]))
+    array(['7', ''], dtype='<U1')
+    """
+    text = tasks.dtype.kind == "U"
+    codes, levels = levels_of(values, missing_words(verbatim))
+    if type_of(values) == "number" and not verbatim:
+        # Integers beside missing values come as floats.
+        levels = [level.removesuffix(".0") for level in levels]
+    if text:
+        return np.array([*levels, ""])[codes]
+    free = next(n for n in range(len(tasks) + 1) if n not in set(tasks.tolist()))
+    known = [_whole(level, free) for level in levels]
+    return np.array([*known, free], dtype=np.int64)[codes]
+
+
+def _whole(level: str, other: int) -> int:
+    """Integer that a level stands for, or another where it is none."""
+    digits = level.removesuffix(".0")
+    fits = digits.lstrip("-").isdecimal() and str(int(digits)) == digits
+    return int(digits) if fits and abs(int(digits)) < 2**63 else other
+
+
+def _labels(values: pa.ChunkedArray, name: str, verbatim: bool) -> tuple[np.ndarray, np.ndarray]:
+    kind = type_of(values)
+    if kind in ("date", "other"):
+        raise TableError(
+            f"Column {name!r} holds {values.type}; tasks are named by text or whole numbers. "
+            "Convert it to text."
+        )
+    codes, levels = levels_of(values, missing_words(verbatim))
+    if kind == "number" and not verbatim:
+        whole = plain(values)
+        if pa.types.is_floating(whole.type) or pa.types.is_decimal(whole.type):
+            numbers = numbers_of(values, name)
+            known = numbers[~np.isnan(numbers)]
+            if (known != np.trunc(known)).any() or (np.abs(known) > EXACT).any():
+                raise TableError(
+                    f"Column {name!r} holds numbers with fractions, such as "
+                    f"{known[known != np.trunc(known)][:1].tolist() or known[:1].tolist()}; is it "
+                    f"the task? Name another column, or pass --category {name}."
+                )
+        read = np.array([*(int(float(v)) if "." in v or "e" in v else int(v) for v in levels), 0])
+        if read.dtype.kind == "i":
+            return read.astype(np.int64)[codes], codes < 0
+    return np.array([*levels, ""])[codes], codes < 0
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Targets of all rows, which rows have none, the kind of problem, and notes."""
+
+    values: np.ndarray
+    missing: np.ndarray
+    kind: str
+    notes: tuple[str, ...]
+
+    def kept(self, table: pa.Table, name: str) -> tuple[pa.Table, np.ndarray, list[str]]:
+        """Rows that have a target, their targets, and a note on the others."""
+        if not self.missing.any():
+            return table, self.values, []
+        rows = np.flatnonzero(~self.missing)
+        count = counted(int(self.missing.sum()), "row")
+        note = f"{count} without a target in column {name!r}: left out."
+        return table.take(pa.array(rows)), self.values[rows], [note]
+
+
+def read_target(values: pa.ChunkedArray, name: str, kind: str = "auto") -> Target:
+    """Targets, and whether they are values or classes.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from comtl.tables.labels import read_target
+    >>> read_target(pa.chunked_array([["pass", "fail", None]]), "exam").kind
+    'classification'
+    >>> read_target(pa.chunked_array([[1.5, 2.5, 3.0]]), "score").kind
+    'regression'
+    """
+    source = type_of(values)
+    if source in ("date", "other"):
+        raise TableError(f"Column {name!r} holds {values.type}; a target is a number or a class.")
+    _, levels = levels_of(values, MISSING_NUMBERS)
+    if not levels:
+        raise TableError(f"Column {name!r} has no values, so there is nothing to learn from.")
+    numeric = source == "number" or are_numbers(levels)
+    if kind == "auto":
+        kind = CLASSIFICATION if not numeric or _two_classes(levels) else REGRESSION
+        if not numeric:
+            _refuse_odd(values, name, levels)
+    if kind == REGRESSION:
+        return _values(values, name, levels, numeric)
+    return _classes(values, name, numeric)
+
+
+def _two_classes(levels: list[str]) -> bool:
+    return len(levels) == 2 and all(level.removesuffix(".0").isdecimal() for level in levels)
+
+
+def _refuse_odd(values: pa.ChunkedArray, name: str, levels: list[str]) -> None:
+    """Refuse text that looks like numbers or dates rather than classes."""
+    found = guess(values, name)
+    if isinstance(found, Left) and found.refused:
+        reason = found.why.partition(":")[0]
+        raise TableError(
+            f"{reason}, and is the target: write plain numbers (1234.5), or pass --kind "
+            "classification if these are classes."
+        )
+
+
+def _values(values: pa.ChunkedArray, name: str, levels: list[str], numeric: bool) -> Target:
+    if not numeric:
+        example = next(level for level in levels if not are_numbers([level]))
+        raise TableError(
+            f"Column {name!r} is the target of a regression but holds text such as {example!r}: "
+            "write plain numbers (1234.5), or pass --kind classification."
+        )
+    numbers = numbers_of(values, name)
+    missing = np.isnan(numbers)
+    known = numbers[~missing]
+    if (known == known[0]).all():
+        raise TableError(
+            f"Column {name!r}, the target, is {known[0]:g} in every row: there is nothing to learn."
+        )
+    notes = []
+    if len(levels) <= FEW_NUMBERS and (known == np.trunc(known)).all():
+        notes.append(
+            f"The target {name!r} holds {len(levels)} different whole numbers and is taken as a "
+            "value; if these are classes, pass --kind classification."
+        )
+    return Target(numbers, missing, REGRESSION, tuple(notes))
+
+
+def _classes(values: pa.ChunkedArray, name: str, numeric: bool) -> Target:
+    codes, levels = levels_of(values, MISSING_NUMBERS if numeric else missing_words(False))
+    missing = codes < 0
+    if len(levels) < 2:
+        raise TableError(
+            f"Column {name!r}, the target, is {levels[0]!r} in every row; classes must be two or "
+            "more."
+        )
+    if len(levels) * 2 > (~missing).sum() and len(levels) > 2:
+        raise TableError(
+            f"Column {name!r}, the target, has {counted(len(levels), 'class', 'classes')} in "
+            f"{counted(int((~missing).sum()), 'row')}: name another target, or pass --kind "
+            "regression if these are numbers."
+        )
+    if numeric and all(level.removesuffix(".0").lstrip("-").isdecimal() for level in levels):
+        read = np.array([*(int(level.removesuffix(".0")) for level in levels), 0])
+        return Target(read[codes], missing, CLASSIFICATION, ())
+    return Target(np.array([*levels, ""])[codes], missing, CLASSIFICATION, ())
+
+
+def match_target(values: pa.ChunkedArray, name: str, classes: np.ndarray | None) -> Target:
+    """Targets of further rows for a model that is fitted; ``classes`` are those it knows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from comtl.tables.labels import match_target
+    >>> match_target(pa.chunked_array([["1", "0"]]), "exam", np.array([0, 1])).values
+    array([1, 0])
+    """
+    if classes is None:
+        numbers = numbers_of(values, name)
+        return Target(numbers, np.isnan(numbers), REGRESSION, ())
+    numeric = classes.dtype.kind != "U"
+    codes, levels = levels_of(values, MISSING_NUMBERS if numeric else missing_words(False))
+    known = {str(label): label for label in classes.tolist()}
+    bare = [level.removesuffix(".0") if numeric else level for level in levels]
+    strange = [level for level in bare if level not in known]
+    if strange:
+        raise TableError(
+            f"Column {name!r} holds {strange[0]!r}, a class that the model does not know; fit "
+            "again with rows of all classes."
+        )
+    read = np.array([*(known[level] for level in bare), classes[0]], dtype=classes.dtype)
+    return Target(read[codes], codes < 0, CLASSIFICATION, ())
+
+
+def read_weights(values: pa.ChunkedArray, name: str) -> np.ndarray:
+    """Weight of each row.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from comtl.tables.labels import read_weights
+    >>> read_weights(pa.chunked_array([[1, 2]]), "count")
+    array([1., 2.])
+    """
+    weights = numbers_of(values, name)
+    wrong = np.isnan(weights) | (weights < 0)
+    if wrong.any():
+        raise TableError(
+            f"Column {name!r} holds weights: row {wrong.argmax() + 1} is missing or negative; give "
+            "every row a weight of zero or more."
+        )
+    return weights

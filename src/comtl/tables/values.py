@@ -1,0 +1,151 @@
+"""Columns of Arrow tables as NumPy arrays: numbers, or text by its levels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .errors import TableError, counted, some
+from .words import INFINITE, MISSING, MISSING_NUMBERS, PLAIN, first_not
+
+LARGEST = 1e100
+"""Numbers beyond this overflow when they are squared and summed."""
+
+
+def as_table(frame: Any) -> pa.Table:
+    """Frame of any make (pandas, polars, Arrow) as an Arrow table.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from comtl.tables.values import as_table
+    >>> as_table(pd.DataFrame({"age": [7, 8]})).column_names
+    ['age']
+    """
+    if not nw.dependencies.is_into_dataframe(frame):
+        raise TableError(
+            f"frame must be a pandas, polars or Arrow table, got {type(frame).__name__}; for files "
+            "use read_table(path).table."
+        )
+    try:
+        table = nw.from_native(frame, eager_only=True).to_arrow()
+    except (pa.ArrowException, nw.exceptions.NarwhalsError, TypeError, ValueError) as error:
+        first = " ".join(str(error).split())[:200]
+        raise TableError(
+            f"The frame has a column of mixed types or a name twice ({first}); give each column "
+            "one type, for example with astype(str), and a name of its own."
+        ) from error
+    wrong = [name for name in table.column_names if not isinstance(name, str)]
+    if wrong:
+        raise TableError(f"Columns must have names that are text, got {some(wrong)}.")
+    if not table.num_rows:
+        raise TableError("The table has columns and no rows; give it at least a few.")
+    return table
+
+
+def type_of(column: pa.ChunkedArray) -> str:
+    """One of "number", "bool", "text", "date", "nothing" and "other".
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from comtl.tables.values import type_of
+    >>> [type_of(pa.chunked_array([part])) for part in ([1, 2], ["a"], [True], [None])]
+    ['number', 'text', 'bool', 'nothing']
+    """
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    tests = {
+        "nothing": (pa.types.is_null,),
+        "bool": (pa.types.is_boolean,),
+        "number": (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
+        "text": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+        "date": (pa.types.is_temporal,),
+    }
+    return next((name for name, ones in tests.items() if any(one(kind) for one in ones)), "other")
+
+
+def plain(column: pa.ChunkedArray) -> pa.Array:
+    """Column in one piece, text as plain text."""
+    whole = column.combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):
+        whole = whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
+    if pa.types.is_dictionary(whole.type):
+        whole = whole.dictionary_decode()
+    return whole.cast(pa.string()) if type_of(column) == "text" else whole
+
+
+def numbers_of(column: pa.ChunkedArray, name: str, *, loose: bool = False) -> np.ndarray:
+    """Numbers as float64, NaN where missing; text must be plain numbers.
+
+    With ``loose`` words without a digit count as missing. A word with one may be a number in
+    another dress, and to miss just these would be a bias.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from comtl.tables.values import numbers_of
+    >>> numbers_of(pa.chunked_array([["1.5", "NA", None, "2"]]), "age")
+    array([1.5, nan, nan, 2. ])
+    """
+    kind, whole = type_of(column), plain(column)
+    if kind == "text":
+        bare = pc.utf8_trim_whitespace(whole)
+        empty = pc.is_in(bare, pa.array(MISSING_NUMBERS))
+        if loose:
+            words = pc.match_substring_regex(bare, f"^({INFINITE}|.*[0-9].*)$")
+            empty = pc.or_(empty, pc.invert(words))
+        whole = pc.if_else(empty, pa.scalar(None, pa.string()), bare)
+        known = whole.drop_null()
+        right = pc.match_substring_regex(known, f"^({PLAIN}|{INFINITE})$")
+        if not pc.all(right, min_count=0).as_py():
+            example = first_not(f"{PLAIN}|{INFINITE}", known.to_pylist())
+            raise TableError(
+                f"Column {name!r} should hold plain numbers but holds text such as {example!r}: "
+                "write numbers as 1234.5, without signs or spaces, and leave unknown ones empty."
+            )
+    elif kind not in ("number", "bool", "nothing"):
+        raise TableError(f"Column {name!r} should hold numbers but holds {whole.type}.")
+    values = whole.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(float)
+    if np.isinf(values).any():
+        count = counted(int(np.isinf(values).sum()), "infinite value")
+        raise TableError(
+            f"Column {name!r} has {count}, the first in row "
+            f"{np.isinf(values).argmax() + 1}; leave these fields empty or drop the rows."
+        )
+    if (np.abs(values[~np.isnan(values)]) > LARGEST).any():
+        raise TableError(f"Column {name!r} has numbers beyond {LARGEST:g}; use another unit.")
+    return values
+
+
+def levels_of(
+    column: pa.ChunkedArray, missing: tuple[str, ...] = MISSING
+) -> tuple[np.ndarray, list[str]]:
+    """Codes of the values, -1 where missing, and the sorted levels as text.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from comtl.tables.values import levels_of
+    >>> levels_of(pa.chunked_array([["b", "a", "NA", "b"]]))
+    (array([ 1,  0, -1,  1]), ['a', 'b'])
+    >>> levels_of(pa.chunked_array([[2, None, 10]]))
+    (array([ 1, -1,  0]), ['10', '2'])
+    """
+    whole = plain(column).dictionary_encode()
+    codes = pc.fill_null(whole.indices, -1).to_numpy(zero_copy_only=False).astype(np.intp)
+    found = [_word(value) for value in whole.dictionary.to_pylist()]
+    levels = sorted({word for word in found if word.strip() not in missing})
+    places = {level: place for place, level in enumerate(levels)}
+    table = np.array([places.get(word, -1) for word in found] + [-1], dtype=np.intp)
+    return table[codes], levels
+
+
+def _word(value: Any) -> str:
+    # NaN inside numbers is one more way to write nothing.
+    return "" if value is None or value != value else str(value)

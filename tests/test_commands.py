@@ -1,0 +1,259 @@
+"""The commands on tables, as a user runs them."""
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import comtl
+from comtl.commands import comtl as command
+from comtl.tables import fitting, load_model
+
+REPORT = importlib.util.find_spec("comtl.report") is not None
+
+
+def frame(n=120, tasks=6):
+    rng = np.random.default_rng(0)
+    school = rng.integers(0, tasks, n)
+    made = pd.DataFrame(
+        {
+            "pupil": [f"p{i:03d}" for i in range(n)],
+            "school": [f"s{number}" for number in school],
+            "hours": rng.exponential(5, n).round(2),
+            "sex": rng.choice(["f", "m"], n),
+        }
+    )
+    made["score"] = made.hours + 3 * rng.normal(size=tasks)[school] + rng.normal(size=n)
+    made["passed"] = np.where(made.score > made.score.median(), "yes", "no")
+    return made
+
+
+FRAME = frame()
+FIT = ("--task", "school", "--target", "score", "--drop", "pupil", "--drop", "passed")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a table, new rows, and models of each kind."""
+    path = tmp_path_factory.mktemp("commands")
+    FRAME.to_csv(path / "train.csv", index=False)
+    new = FRAME.head(5).drop(columns=["score", "passed"])
+    new.to_csv(path / "new.csv", index=False)
+    run(path, "fit", "train.csv", *FIT, "--model", "hierarchical", "--out", "h.comtl")
+    run(path, "fit", "train.csv", *FIT, "--model", "pooled", "--no-score", "--out", "p.comtl")
+    classes = ["--task", "school", "--target", "passed", "--drop", "pupil", "--drop", "score"]
+    last = ["--model", "hierarchical", "--no-score", "--out", "c.comtl"]
+    run(path, "fit", "train.csv", *classes, *last)
+    return path
+
+
+def run(folder, *arguments, code=0, stdin=None):
+    with contextlib.chdir(folder):
+        result = CliRunner().invoke(command, list(map(str, arguments)), input=stdin)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_fit_says_what_it_did(folder, tmp_path):
+    model = ["--model", "hierarchical", "--out", tmp_path / "m.comtl"]
+    result = run(folder, "fit", "train.csv", *FIT, *model)
+    for text in ("hours", "category", "2 levels: f, m", "RMSE", "pooled", "separate", "mean"):
+        assert text in result.stdout
+    assert "Multitask learning is worth it here" in result.stdout
+    assert f"Model written to {tmp_path / 'm.comtl'}." in result.stdout
+    assert "16 of 16 fits done" in result.stderr
+    assert load_model(tmp_path / "m.comtl").rows == len(FRAME)
+
+
+def test_fit_as_json(folder, tmp_path):
+    out = tmp_path / "m.comtl"
+    model = ["--model", "hierarchical", "--out", out, "--json"]
+    found = json.loads(run(folder, "fit", "train.csv", *FIT, *model).stdout)
+    assert found["tasks"] == 6 and found["kind"] == "regression" and found["file"] == str(out)
+    assert set(found["scores"]) == {"model", "pooled", "separate", "mean"}
+    assert found["verdict"].startswith("Multitask learning")
+    assert [column["kind"] for column in found["columns"]] == ["number", "category"]
+
+
+def test_fit_in_silence(folder, tmp_path):
+    model = ["--model", "pooled", "--quiet", "--no-score", "--out", tmp_path / "m.comtl"]
+    result = run(folder, "fit", "train.csv", *FIT, *model)
+    assert result.stdout == result.stderr == ""
+
+
+def test_the_default_is_the_stack(folder, tmp_path):
+    few = FRAME.head(60)[["school", "hours", "score"]].to_csv(index=False)
+    out = ["--no-score", "--quiet", "--out", tmp_path / "m.comtl"]
+    run(folder, "fit", "-", "--task", "school", "--target", "score", *out, stdin=few)
+    model = load_model(tmp_path / "m.comtl")
+    assert type(model.estimator) is comtl.MultitaskRegressor
+    shown = run(folder, "inspect", tmp_path / "m.comtl").stdout
+    assert "Models that make up the prediction" in shown
+
+
+def test_predict(folder, tmp_path):
+    result = run(folder, "predict", "h.comtl", "new.csv", "--id", "pupil", "--interval", "0.8")
+    found = pd.read_csv(io.StringIO(result.stdout))
+    assert list(found) == ["pupil", "school", "prediction", "lower", "upper"]
+    assert found.pupil.tolist() == FRAME.pupil[:5].tolist()
+    assert (found.lower < found.prediction).all() and (found.prediction < found.upper).all()
+    assert result.stderr == ""
+    expected = load_model(folder / "h.comtl").predict(FRAME.head(5))
+    np.testing.assert_array_equal(found.prediction, expected)
+    for name in ("out.csv", "out.tsv", "out.parquet"):
+        run(folder, "predict", "h.comtl", "new.csv", "--out", tmp_path / name)
+    np.testing.assert_array_equal(pd.read_parquet(tmp_path / "out.parquet").prediction, expected)
+    np.testing.assert_array_equal(pd.read_csv(tmp_path / "out.tsv", sep="\t").prediction, expected)
+
+
+def test_predict_from_a_pipe_as_json(folder):
+    text = (folder / "new.csv").read_text()
+    result = run(folder, "predict", "h.comtl", "-", "--json", stdin=text)
+    found = json.loads(result.stdout)
+    assert found["rows"] == 5 and found["notes"] == []
+    assert found["predictions"][0]["school"] == FRAME.school[0]
+
+
+def test_predict_classes(folder):
+    found = pd.read_csv(io.StringIO(run(folder, "predict", "c.comtl", "new.csv", "--proba").stdout))
+    assert set(found.prediction) <= {"yes", "no"}
+    np.testing.assert_allclose(found["probability no"] + found["probability yes"], 1.0)
+
+
+def test_unknown_tasks(folder):
+    new = FRAME.head(4).assign(school=["s0", "s0", "new", None]).to_csv(index=False)
+    result = run(folder, "predict", "h.comtl", "-", stdin=new)
+    assert len(result.stdout.splitlines()) == 5
+    assert "2 rows of 4 with 2 tasks that the model does not know" in result.stderr
+    refused = run(folder, "predict", "h.comtl", "-", "--unseen", "refuse", stdin=new, code=1)
+    assert "comtl adapt" in refused.stderr and refused.stdout == ""
+
+
+def test_adapt(folder, tmp_path):
+    new = FRAME.assign(school="x" + FRAME.school).to_csv(index=False)
+    result = run(folder, "adapt", "p.comtl", "-", "--out", tmp_path / "m.comtl", stdin=new)
+    assert "Model of 12 tasks" in result.stdout
+    assert "6 tasks added" in result.stdout
+    again = run(folder, "adapt", "h.comtl", "-", "--out", tmp_path / "n", stdin=new, code=1)
+    assert "--model bifactor" in again.stderr and len(again.stderr.splitlines()) == 1
+
+
+def test_inspect(folder):
+    shown = run(folder, "inspect", "h.comtl").stdout
+    for text in ("HierarchicalRegressor", "Strongest features", "hours", "RMSE", "Made with comtl"):
+        assert text in shown
+    found = json.loads(run(folder, "inspect", "h.comtl", "--json").stdout)
+    assert found["strongest"][0]["feature"] == "hours"
+    assert sum(len(group) for group in found["task_groups"]) == 6
+    one = run(folder, "inspect", "h.comtl", "--task", "s3").stdout
+    assert "Task s3" in one and "this task" in one
+    assert json.loads(run(folder, "inspect", "h.comtl", "--task", "s3", "--json").stdout)["rows"]
+    missing = run(folder, "inspect", "h.comtl", "--task", "t3", code=1)
+    assert "6 tasks, such as s" in missing.stderr
+    assert run(folder, "inspect", "c.comtl", "--task", "s3").stdout
+    assert run(folder, "inspect", "p.comtl").stdout
+
+
+def test_demo(folder):
+    with mock.patch("comtl.commands.demo.main", lambda write: write("shown\n")):
+        assert run(folder, "demo").stdout == "shown\n"
+
+
+@pytest.mark.skipif(not REPORT, reason="comtl.report is not there")
+def test_reports(folder, tmp_path):
+    page = tmp_path / "fit.html"
+    model = ["--model", "pooled", "--out", tmp_path / "m.comtl", "--report", page]
+    run(folder, "fit", "train.csv", *FIT, *model)
+    assert "score by school" in page.read_text()
+    for extra in ([], ["--data", "train.csv"]):
+        run(folder, "report", "h.comtl", "--out", tmp_path / "report.html", *extra)
+        assert "score by school" in (tmp_path / "report.html").read_text()
+
+
+def test_interrupted(folder, tmp_path):
+    with mock.patch.object(fitting, "choose_model", side_effect=KeyboardInterrupt):
+        out = ["--out", tmp_path / "m.comtl"]
+        result = run(folder, "fit", "train.csv", *FIT, *out, code=130)
+    assert "Interrupted" in result.stderr
+    assert not (tmp_path / "m.comtl").exists()
+
+
+def test_interrupted_by_a_signal_in_a_fit_that_would_go_on(folder, tmp_path):
+    def late(*ignored, **others):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)
+
+    with mock.patch("comtl.base.alternate", side_effect=late):
+        out = ["--model", "bifactor", "--out", tmp_path / "m.comtl"]
+        run(folder, "fit", "train.csv", *FIT, *out, code=130)
+
+
+def test_a_closed_pipe_is_quiet(folder):
+    many = pd.concat([FRAME] * 200)[["school", "hours", "sex"]].to_csv(index=False)
+    (folder / "many.csv").write_text(many)
+    environment = {**os.environ, "PYTHONPATH": str(Path(comtl.__file__).parents[1])}
+    with subprocess.Popen(
+        [sys.executable, "-m", "comtl", "predict", "h.comtl", "many.csv"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout.readline() == b"school,prediction\n"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.wait()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fit", "train.csv"],
+        ["fit", "train.csv", *FIT, "--model", "forest"],
+        ["fit", "train.csv", *FIT, "--jobs", "0"],
+        ["predict", "h.comtl"],
+        ["predict", "h.comtl", "new.csv", "--interval", "1.5"],
+        ["adapt", "p.comtl", "new.csv"],
+        ["nothing"],
+    ],
+)
+def test_wrong_usage(folder, arguments):
+    result = run(folder, *arguments, code=2)
+    assert "Error: " in result.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["predict", "train.csv", "new.csv"], "no model file"),
+        (["predict", "none.comtl", "new.csv"], "comtl fit"),
+        (["predict", ".", "new.csv"], "folder"),
+        (["predict", "h.comtl", "new.csv", "--proba"], "--interval"),
+        (["predict", "c.comtl", "new.csv", "--interval", "0.9"], "--model auto"),
+        (["predict", "h.comtl", "new.csv", "--id", "nobody"], "--id"),
+        (["predict", "h.comtl", "new.csv", "--out", "."], "folder"),
+        (["predict", "h.comtl", "new.csv", "--out", "out.xlsx"], ".parquet"),
+        (["adapt", "p.comtl", "train.csv", "--out", "x.comtl"], "knows already"),
+        (["adapt", "p.comtl", "new.csv", "--out", "x.comtl"], "'score'"),
+        (["fit", "train.csv", *FIT, "--out", "."], "folder"),
+        (["fit", "train.csv", *FIT, "--encoding", "martian"], "utf-8"),
+    ],
+)
+def test_errors_are_one_line(folder, arguments, text):
+    result = run(folder, *arguments, code=1)
+    assert text in result.stderr and len(result.stderr.splitlines()) == 1
+    assert result.stdout == ""

@@ -1,0 +1,270 @@
+"""Kinds of columns: guessed, refused, encoded."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+from comtl.tables import Column, Encoder, TableError
+from comtl.tables.guessing import Left, guess
+from comtl.tables.labels import match_tasks, read_target, read_tasks, read_weights
+from comtl.tables.values import as_table
+
+
+def column(*values):
+    return pa.chunked_array([list(values)])
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, 2, 3], "number"),
+        ([1.5, None], "number"),
+        (["1", "2.5", "NA"], "number"),
+        (["yes", "no", "yes"], "yes/no"),
+        (["TRUE", "FALSE", None], "yes/no"),
+        ([True, False], "yes/no"),
+        (["red", "green"], "category"),
+        (["yes", "no", "maybe"], "category"),
+        (["007", "012", "100"], "category"),
+        (["Yes", "yes", "no"], "category"),
+        (["A", "B", "1"], "category"),
+    ],
+)
+def test_kinds(values, kind):
+    assert guess(column(*values), "x").kind == kind
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (["2024-01-31", "2024-02-01"], "dates"),
+        (["31/01/2024", "01/02/2024"], "dates"),
+        (["2024-01-31T10:00:00", "2024-02-01 11:00"], "dates"),
+        (["3 Jan 2024", "4 Feb 2024"], "dates"),
+        (["10:30", "11:45"], "dates"),
+        ([np.datetime64("2024-01-31", "D").item()], "dates"),
+        (["1,234", "5,678"], "with signs, such as '1,234'"),
+        (["12 %", "5 %"], "with signs"),
+        (["$5", "$7", "9"], "with signs"),
+        (["3,14", "2,71"], "with signs"),
+        (["1 234", "5 678"], "with signs"),
+        (["1", "2", "3", "unknown"], "mixes numbers and text such as 'unknown'"),
+        ([f"pupil {i}" for i in range(30)], "30 different texts in 30 rows"),
+        (["a long sentence that nobody will ever write a second time " + c for c in "ab"], "free"),
+        ([[1, 2], [3]], "list"),
+    ],
+)
+def test_refused_with_advice(values, text):
+    found = guess(column(*values), "x")
+    assert isinstance(found, Left) and found.refused
+    assert text in found.why
+    assert "--drop x" in found.why
+
+
+@pytest.mark.parametrize("values", [[5, 5], ["a", "a"], [None, None], ["", "NA"], [True, True]])
+def test_constants_are_left_out(values):
+    found = guess(column(*values), "x")
+    assert isinstance(found, Left) and not found.refused
+    assert "left out" in found.why
+
+
+def test_forced_kinds():
+    assert guess(column(1, 2, 10), "x", "category").levels == ("1", "10", "2")
+    assert guess(column("2024-01-31", "2024-02-01"), "x", "category").kind == "category"
+    found = guess(column("1", "2", "unknown"), "x", "number")
+    assert (found.kind, found.missing, found.fill) == ("number", 1, 1.5)
+    with pytest.raises(TableError, match=r"'1,234'"):
+        guess(column("1", "1,234"), "x", "number")
+
+
+def test_all_refused_columns_are_named():
+    table = pa.table({"when": ["2024-01-01", "2024-01-02"], "cost": ["$1", "$2"], "ok": [1, 2]})
+    with pytest.raises(TableError, match=r"'when'.*Also refused: 'cost'"):
+        Encoder.of(table)
+
+
+def test_missing_values_are_filled_and_marked():
+    table = pa.table({"a": [1.0, None, 5.0, 3.0], "c": ["x", None, "y", "x"]})
+    encoder, _ = Encoder.of(table)
+    assert encoder.names == ("a", "a missing", "c=x", "c=y", "c missing")
+    expected = [[1, 0, 1, 0, 0], [3, 1, 0, 0, 1], [5, 0, 0, 1, 0], [3, 0, 1, 0, 0]]
+    np.testing.assert_array_equal(encoder.encode(table).X.to_numpy(), expected)
+    with pytest.raises(TableError, match="--missing impute"):
+        Encoder.of(table, missing="refuse")
+
+
+def test_what_training_had_not_is_told():
+    encoder, _ = Encoder.of(pa.table({"a": [1.0, 2.0, 4.0], "c": ["x", "y", "x"]}))
+    encoded = encoder.encode(pa.table({"c": ["z", "x", None], "a": [None, 1.0, 2.0], "d": [0] * 3}))
+    np.testing.assert_array_equal(encoded.X, [[2, 0, 0], [1, 1, 0], [2, 0, 0]])
+    assert len(encoded.notes) == 3
+    assert "1 missing value, none in training; 2" in encoded.notes[0]
+    assert "1 row with 1 level that training had not, such as 'z'" in encoded.notes[1]
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"a": ["one", "two"]}, "'a' should hold plain numbers but holds text such as 'one'"),
+        ({"b": ["maybe", "no"]}, "held 'no' and 'yes' in training and now holds 'maybe'"),
+        ({"b": [0, 1]}, "now holds '0'"),
+        ({"a": None}, "no column 'a'"),
+        ({"a": [1.0, np.inf]}, "infinite"),
+    ],
+)
+def test_changed_columns_are_refused(changed, text):
+    table = {"a": [1.0, 2.0], "b": ["yes", "no"], "c": ["x", "y"]}
+    encoder, _ = Encoder.of(pa.table(table))
+    new = {name: values for name, values in {**table, **changed}.items() if values is not None}
+    with pytest.raises(TableError, match=text):
+        encoder.encode(pa.table(new))
+
+
+def test_bools_match_their_words():
+    encoder, _ = Encoder.of(pa.table({"a": [True, False]}))
+    X = encoder.encode(pa.table({"a": ["true", "False", "TRUE"]})).X
+    assert X["a=True"].tolist() == [1.0, 0.0, 1.0]
+
+
+def test_wide_tables_are_sparse():
+    rng = np.random.default_rng(0)
+    levels = [f"level {i}" for i in rng.integers(0, 300, 2000)]
+    table = pa.table({"a": rng.normal(size=2000), "c": levels})
+    encoder, _ = Encoder.of(table)
+    X = encoder.encode(table).X
+    assert sparse.issparse(X) and X.shape == (2000, len(set(levels)) + 1)
+    np.testing.assert_allclose(encoder.spreads, X.toarray().std(axis=0))
+    few, _ = Encoder.of(table.slice(0, 30), category=["c"])
+    assert not few.sparse
+
+
+def test_names_are_unique():
+    encoder, _ = Encoder.of(pa.table({"a": ["x", "y"], "a=x": [1, 2]}))
+    assert encoder.names == ("a=x", "a=y", "a=x (2)")
+
+
+def test_identifiers_are_noted():
+    _, notes = Encoder.of(pa.table({"id": np.arange(50)[::-1] * 2, "age": np.arange(50) % 7}))
+    assert len(notes) == 1 and "--drop id" in notes[0]
+
+
+def test_column_is_hashable():
+    assert len({Column("a", "number"), Column("a", "number")}) == 1
+
+
+# ---- tasks and targets --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([3, 1], [3, 1]),
+        ([3.0, 1.0], [3, 1]),
+        ([2**60 + 1, 5], [2**60 + 1, 5]),
+        (["b", "a"], ["b", "a"]),
+        (["007", "7"], ["007", "7"]),
+        ([True, False], ["True", "False"]),
+    ],
+)
+def test_task_labels_keep_their_value(values, expected):
+    assert read_tasks(column(*values), "t").tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (["a", None], "1 row without a task"),
+        (["a", "NA"], "--category t"),
+        ([1.5, 2.0], "fractions"),
+        ([np.datetime64("2024-01-31", "D").item()], "text or whole numbers"),
+    ],
+)
+def test_bad_tasks(values, text):
+    with pytest.raises(TableError, match=text):
+        read_tasks(column(*values), "t")
+
+
+def test_words_as_task_labels():
+    assert read_tasks(column("NA", "DE"), "t", True).tolist() == ["NA", "DE"]
+    assert read_tasks(column(1, 2), "t", True).tolist() == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "values", "expected"),
+    [
+        ([1, 7], ["7", "007", "x", None], [7, 0, 0, 0]),
+        ([0, 1], [1.0, None, 5.0], [1, 2, 5]),
+        (["1", "a"], [1, None], ["1", ""]),
+        (["1", "a"], [1.0, None], ["1", ""]),
+    ],
+)
+def test_tasks_are_matched_in_the_type_of_the_model(tasks, values, expected):
+    assert match_tasks(column(*values), "t", np.array(tasks)).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1.5, 2.5, 3], "regression"),
+        ([1, 2, 3], "regression"),
+        ([0, 1, 0], "classification"),
+        (["0", "1", "0"], "classification"),
+        (["a", "b", "a"], "classification"),
+        ([True, False, True], "classification"),
+        ([0.5, 1.5, 0.5], "regression"),
+        (["1.5", "2.5", "7"], "regression"),
+    ],
+)
+def test_kind_of_the_target(values, kind):
+    assert read_target(column(*values), "y").kind == kind
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "text"),
+    [
+        ([1.0, 1.0], "auto", "nothing to learn"),
+        ([None, None], "auto", "no values"),
+        (["a", "a"], "auto", "two or more"),
+        (["$1,000", "$2", "$3"], "auto", "plain numbers"),
+        (["2024-01-01", "2024-01-02"], "auto", "dates"),
+        (["a", "b"], "regression", "--kind classification"),
+        ([1.5, 2.5, 3.5, 4.5], "classification", "--kind regression"),
+        ([1.0, np.inf], "auto", "infinite"),
+        ([1.0, 1e200], "auto", "another unit"),
+    ],
+)
+def test_bad_targets(values, kind, text):
+    with pytest.raises(TableError, match=text):
+        read_target(column(*values), "y", kind)
+
+
+def test_classes_keep_their_type():
+    assert read_target(column(0, 1, None, 1), "y").values[[0, 1, 3]].tolist() == [0, 1, 1]
+    assert read_target(column(1.0, 2.0, 1.0), "y").values.tolist() == [1, 2, 1]
+    found = read_target(column("None", "x", "None", "NA"), "y")
+    assert found.missing.tolist() == [False, False, False, True]
+
+
+@pytest.mark.parametrize("values", [[1.0, None], [1.0, -1.0]])
+def test_bad_weights(values):
+    with pytest.raises(TableError, match="row 2"):
+        read_weights(column(*values), "w")
+
+
+def test_frames_of_any_make():
+    data = {"a": [1, 2], "b": ["x", "y"]}
+    for frame in (pd.DataFrame(data), pl.DataFrame(data), pa.table(data)):
+        assert as_table(frame).to_pydict() == data
+    categories = pd.DataFrame({"b": pd.Categorical(["x", "y", "x"])})
+    assert guess(as_table(categories)["b"], "b").levels == ("x", "y")
+    for wrong in (
+        [[1, 2]],
+        np.ones((2, 2)),
+        pd.DataFrame({"a": [1, "x"]}),
+        pd.DataFrame({"a": []}),
+    ):
+        with pytest.raises(TableError):
+            as_table(wrong)
