@@ -2,7 +2,6 @@
 
 import re
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
@@ -29,9 +28,6 @@ extensions = [
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_ext", "_templates", "**/GALLERY_HEADER.rst"]
-# A part that this version does not have yet has no page.
-parts = ("plot", "tables")
-exclude_patterns += [f"api/{part}.md" for part in parts if not find_spec(f"comtl.{part}")]
 nitpicky = False
 suppress_warnings = [
     # The configuration of the gallery holds a pattern and functions, which Sphinx cannot store.

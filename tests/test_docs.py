@@ -6,6 +6,7 @@ are blocks in another language.
 """
 
 import doctest
+import importlib
 import re
 from pathlib import Path
 
@@ -102,7 +103,7 @@ def test_every_page_of_the_guide_is_listed():
 
 @pytest.mark.parametrize("name", ["", ".baselines", ".datasets", ".plot", ".tables"])
 def test_every_public_name_is_in_the_reference(name):
-    module = pytest.importorskip(f"comtl{name}")
+    module = importlib.import_module(f"comtl{name}")
     listed = " ".join(page.read_text(encoding="utf-8") for page in (DOCS / "api").glob("*.md"))
     for public in module.__all__:
         assert re.search(rf"\b{public}\b", listed) or public.startswith("__"), public
