@@ -13,6 +13,7 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from ..datasets import load_school, load_sentiment, make_syn5
+from ..rows import Rows
 from .cells import Cell, Row
 from .experiment import Experiment, Options
 from .figures import Lines, Panel, compose, heat, save, series
@@ -42,7 +43,7 @@ def work(data: str, method: str, alpha: float, K1: int, K2: int, seed: int) -> d
     rows = _load(data, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit_within(rows)
+        model.fit_within(Rows(rows.X, rows.y, rows.task))
     guess = model.predict(rows.X_test, task=rows.task_test)
     if text:
         return {"value": macro_f(rows.y_test > 0, guess > 0, rows.task_test)["f"]}
