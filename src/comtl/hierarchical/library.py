@@ -19,8 +19,13 @@ from .estimators import HierarchicalClassifier, HierarchicalRegressor
 from .population import too_wide
 from .related import RelatedClassifier, RelatedRegressor, has_room
 
-STEPS = 40
-"""Steps of a member's fit: the evidence has nearly reached its top."""
+STEPS, FEWER_STEPS = 40, 20
+"""Steps of a member's fit: the evidence has nearly reached its top; see
+benchmarks/bench_roughness.md."""
+LITTLE_WORK, MOST_WORK = 1e7, 1e8
+"""Tasks times the cube of the features, which a step of evidence costs, up to which all structures
+take part, and up to which some do; see benchmarks/bench_width.md."""
+FEWER = ("intercept", "isotropic", "full", "factor 2", "factor 5")
 DIRECTIONS = (1, 2, 3, 5, 8, 12)
 RANK = 15
 PENALTIES = (0.03, 0.3, 3.0)
@@ -78,7 +83,8 @@ def classification_members(n_features: int, n_tasks: int, *, sparse: bool) -> di
 
 
 def _members(kinds: dict[str, Any], P: int, T: int, sparse: bool) -> dict[str, CellModel]:
-    wide = too_wide(P, T)
+    work = T * (P + 1) ** 3
+    wide = too_wide(P, T) or work > MOST_WORK
     # Columns of text are of one scale as they are.
     scaled = {"standardize": not (wide and sparse)}
     plain = {**scaled, "random_state": 0}
@@ -87,9 +93,14 @@ def _members(kinds: dict[str, Any], P: int, T: int, sparse: bool) -> dict[str, C
     if T > 1 and not related and P <= DENSE_SIDE:
         members["independent"] = kinds["independent"](1.0, **plain)
     if not wide:
-        for name, setting in _structures(P, T).items():
+        structures = _structures(P, T)
+        steps = STEPS
+        if work > LITTLE_WORK:
+            structures = {name: structures[name] for name in FEWER if name in structures}
+            steps = FEWER_STEPS
+        for name, setting in structures.items():
             if "noise" not in setting or kinds["hierarchical"] is HierarchicalRegressor:
-                members[name] = kinds["hierarchical"](**setting, max_iter=STEPS)
+                members[name] = kinds["hierarchical"](**setting, max_iter=steps)
     if min(P, T) < 2:
         return members
     if related:
