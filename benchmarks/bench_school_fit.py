@@ -14,6 +14,7 @@ def main() -> None:
     start = time.process_time()
     model = MultitaskRegressor().fit(X, y, task=task)
     seconds = time.process_time() - start
+    print("# The stack on all of school\n")
     print(f"{len(y)} rows, {len(model.tasks_)} tasks, {X.shape[1]} features")
     print(f"CPU seconds: {seconds:.0f} (asked: at most 60)")
     for name, weight in model.weights_.items():

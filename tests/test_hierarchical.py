@@ -38,11 +38,9 @@ def draw(seed=0, tasks=30, rows=12, features=4, noise=1.0):
 def test_it_recovers_the_variances_of_the_population():
     X, y, task, _ = draw(tasks=400, rows=30)
     model = HierarchicalRegressor("isotropic").fit(X, y, task=task)
-    prior, units = model._priors[0], model._units
-    slopes = prior.structure.rest * units.target_scale**2 * np.mean(units.inverse_scale) ** 2
-    assert slopes == pytest.approx(0.25, rel=0.1)
-    assert prior.structure.intercept * units.target_scale**2 == pytest.approx(1.0, rel=0.15)
-    assert prior.level * units.target_scale**2 == pytest.approx(1.0, rel=0.05)
+    np.testing.assert_allclose(model.slope_covariance_, 0.25 * np.eye(4), atol=0.025)
+    assert model.intercept_variance_ == pytest.approx(1.0, rel=0.15)
+    assert model.noise_variance_ == pytest.approx(1.0, rel=0.05)
     np.testing.assert_allclose(model.shared_coef_, np.linspace(1.0, -1.0, 4), atol=0.1)
 
 
@@ -69,11 +67,9 @@ def test_random_intercepts_equal_those_of_a_mixed_model(name, target, task, colu
     X, y, labels = real(name, target, task, columns)
     model = HierarchicalRegressor("intercept", tol=1e-10, max_iter=5000).fit(X, y, task=labels)
     known = mixed.MixedLM(y, np.column_stack([np.ones(len(y)), X]), labels).fit(reml=True)
-    prior, scale = model._priors[0], model._units.target_scale
-    assert prior.level * scale**2 == pytest.approx(known.scale, rel=0.01)
-    assert prior.structure.intercept * scale**2 == pytest.approx(
-        float(np.ravel(known.cov_re)[0]), rel=0.01
-    )
+    assert model.noise_variance_ == pytest.approx(known.scale, rel=0.01)
+    between = float(np.ravel(known.cov_re)[0])
+    assert model.intercept_variance_ == pytest.approx(between, rel=0.01)
     np.testing.assert_allclose(
         model.predict(X, task=labels), known.fittedvalues, atol=1e-3 * np.std(y)
     )

@@ -41,6 +41,12 @@ class HierarchicalRegressor(ErrorBars, HierarchicalModel):
     Attributes
     ----------
     <hierarchical_attributes>
+    noise_variance_ : float or ndarray of shape (n_tasks,)
+        Variance of a target about its score.
+    intercept_variance_ : float
+        Variance of the intercepts between tasks, at the mean of the features.
+    slope_covariance_ : ndarray of shape (n_features, n_features)
+        Covariance of the slopes between tasks.
 
     Examples
     --------
@@ -94,6 +100,23 @@ class HierarchicalRegressor(ErrorBars, HierarchicalModel):
     def _keep(self, stages: list[Stage], *told: Any) -> None:
         super()._keep(stages, *told)
         self._spread: Spread | None = Spread.of(stages[0])
+
+    @property
+    def noise_variance_(self) -> float | np.ndarray:
+        """Variance of a target about its score; with ``noise="task"`` one for each task."""
+        prior, scale = self._priors[0], self._units.target_scale**2
+        return scale * (prior.noise if self.noise == "task" else prior.level)
+
+    @property
+    def intercept_variance_(self) -> float:
+        """Variance of the intercepts between tasks, at the mean of the features."""
+        return float(self._units.target_scale**2 * self._priors[0].structure.intercept)
+
+    @property
+    def slope_covariance_(self) -> np.ndarray:
+        """Covariance of the slopes between tasks, (n_features, n_features)."""
+        scale = self._units.target_scale * self._units.inverse_scale
+        return scale[:, None] * self._priors[0].structure.covariance[:-1, :-1] * scale
 
     def _forget_spread(self) -> None:
         """Drop what error bars alone need: a square of the features for every task."""

@@ -22,7 +22,7 @@ from .related import RelatedClassifier, RelatedRegressor, has_room
 STEPS, FEWER_STEPS = 40, 20
 """Steps of a member's fit: the evidence has nearly reached its top; see
 benchmarks/bench_roughness.md."""
-LITTLE_WORK, MOST_WORK = 1e7, 1e8
+LITTLE_WORK, MOST_WORK = 2e7, 1e8
 """Tasks times the cube of the features, which a step of evidence costs, up to which all structures
 take part, and up to which some do; see benchmarks/bench_width.md."""
 FEWER = ("intercept", "isotropic", "full", "factor 2", "factor 5")
