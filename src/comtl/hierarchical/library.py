@@ -25,7 +25,7 @@ benchmarks/bench_roughness.md."""
 LITTLE_WORK, MOST_WORK = 2e7, 1e8
 """Tasks times the cube of the features, which a step of evidence costs, up to which all structures
 take part, and up to which some do; see benchmarks/bench_width.md."""
-FEWER = ("intercept", "isotropic", "full", "factor 2", "factor 5")
+FEWER = ("intercept", "isotropic", "full", "factor 1", "factor 3", "factor 8")
 DIRECTIONS = (1, 2, 3, 5, 8, 12)
 RANK = 15
 PENALTIES = (0.03, 0.3, 3.0)
