@@ -99,3 +99,16 @@ def test_a_column_a_task_with_missing_cells():
     found = compare(HierarchicalRegressor(), X, Y)
     assert found.test_rows.tolist() == [60, 40, 60, 60]
     assert found.overall["model"] < found.overall["mean"]
+
+
+def test_a_choice_sees_training_rows_alone():
+    X, y, task = problem()
+    sizes = []
+
+    def choose(rows):
+        sizes.append(len(rows.y))
+        return PooledRegressor(10.0)
+
+    found = compare(PooledRegressor(1000.0), X, y, task, choose=choose)
+    assert sizes == [128] * 5
+    assert found.overall["model"] == compare(PooledRegressor(10.0), X, y, task).overall["model"]

@@ -84,6 +84,7 @@ def compare(
     sample_weight: Any = None,
     *,
     folds: int = 5,
+    choose: Callable[[Rows], TaskModel] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Errors of a model and of simpler ones on rows that none of them saw.
@@ -99,6 +100,9 @@ def compare(
         As in fit.
     folds : int, default=5
         Number of folds.
+    choose : callable, optional
+        Makes the estimator for the training rows of a fold, where its parameters depend on them;
+        without it a copy of ``model`` serves.
     progress : callable, optional
         Called with the number of fits done and of all.
 
@@ -132,18 +136,23 @@ def compare(
         fitted = {}
         for place, name in enumerate(NAMES[:3]):
             told(3 * number + place, 3 * len(splits))
-            fitted[name] = _fitted(name, model, part)
+            fitted[name] = _fitted(name, model, part, choose)
         parts.append(_held_out(reader, fitted, part, rest, data.tasks))
     told(3 * len(splits), 3 * len(splits))
     held = {key: np.concatenate([part[key] for part in parts], axis=-1) for key in parts[0]}
     return _summed(held, data.tasks, np.bincount(data.codes, minlength=data.n_tasks), reader)
 
 
-def _fitted(name: str, model: TaskModel, rows: Rows) -> TaskModel:
+def _fitted(
+    name: str, model: TaskModel, rows: Rows, choose: Callable[[Rows], TaskModel] | None
+) -> TaskModel:
     with warnings.catch_warnings():
         # What a fit that stopped early is worth is what is measured here.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        chosen = clone(model) if name == "model" else simple_model(name, model, rows)
+        if name != "model":
+            chosen = simple_model(name, model, rows)
+        else:
+            chosen = clone(model) if choose is None else choose(rows)
         return chosen.fit_within(rows)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,11 +132,12 @@ def fit_table(
     told = progress or (lambda done, total: None)
     folds = 1 if len(labels) > MANY_ROWS else min(FOLDS, len(labels))
     told(0, 1 + 3 * folds * score)
-    estimator = choose_model(model, found.kind, rows, seed=seed, jobs=jobs)
+    choose = partial(choose_model, model, found.kind, seed=seed, jobs=jobs)
+    estimator = choose(rows)
     _fit(estimator, rows, notes)
     comparison = None
     if score:
-        comparison = _compared(estimator, rows, told, notes)
+        comparison = _compared(estimator, rows, choose, told, notes)
     else:
         told(1, 1)
     return TableModel(
@@ -172,9 +174,9 @@ def compare_table(model: TableModel, frame: Any, progress: Progress | None = Non
     table, values, _ = target.kept(table, model.target)
     text = model.verbatim or model.estimator.tasks_.dtype.kind == "U"
     labels = read_tasks(table.column(model.task), model.task, text)
-    return compare(
-        model.estimator, model.encoder.encode(table).X, values, labels, progress=progress
-    )
+    choose = partial(choose_model, model.model, model.kind)
+    X = model.encoder.encode(table).X
+    return compare(model.estimator, X, values, labels, choose=choose, progress=progress)
 
 
 def versions() -> dict[str, str]:
@@ -247,14 +249,25 @@ def _fit(estimator: TaskModel, rows: Rows, notes: list[str]) -> None:
 
 
 def _compared(
-    estimator: TaskModel, rows: Rows, told: Progress, notes: list[str]
+    estimator: TaskModel,
+    rows: Rows,
+    choose: Callable[[Rows], TaskModel],
+    told: Progress,
+    notes: list[str],
 ) -> Comparison | None:
     def later(done: int, total: int) -> None:
         told(done + 1, total + 1)
 
     try:
         return compare(
-            estimator, rows.X, rows.y, rows.task, rows.sample_weight, folds=FOLDS, progress=later
+            estimator,
+            rows.X,
+            rows.y,
+            rows.task,
+            rows.sample_weight,
+            folds=FOLDS,
+            choose=choose,
+            progress=later,
         )
     except ValueError as error:
         # Small tables may have folds without rows of a class or of a task.
