@@ -146,7 +146,7 @@ def climbed(likelihood, family, size, **options):
 )
 def test_the_evidence_never_falls(seed, family, own_noise, tasks):
     X, y, weights, offsets, _ = problem(seed, tasks)
-    likelihood = Gaussian(grams(X, y, weights, offsets), own_noise)
+    likelihood = Gaussian(own_noise, grams(X, y, weights, offsets))
     path = [stage.objective for stage in climbed(likelihood, family, (tasks, X.shape[1]))]
     assert np.all(np.diff(path) >= -1e-7 * (1.0 + np.abs(path[-1])))
 
@@ -191,7 +191,7 @@ def test_the_bound_lies_below_the_evidence_of_classes():
 def test_a_maximum_is_flat(family):
     """At the end no change of noise or scale raises the evidence."""
     X, y, weights, offsets, _ = problem(3, tasks=12, rows=12)
-    likelihood = Gaussian(grams(X, y, weights, offsets))
+    likelihood = Gaussian(False, grams(X, y, weights, offsets))
     *_, end = climbed(likelihood, family, (12, X.shape[1]), max_iter=3000, tol=1e-11)
     best = end.objective
     groups = end.prior.structure.groups.max() + 1
@@ -213,7 +213,7 @@ def test_expansion_is_faster_than_plain_steps():
     code = np.repeat(np.arange(tasks), rows)
     y = X[:, 0] + 0.05 * rng.standard_normal(tasks)[code] + rng.standard_normal(len(code))
     data = grams(X, y, np.ones(len(y)), np.arange(0, len(y) + 1, rows))
-    likelihood = Gaussian(data)
+    likelihood = Gaussian(False, data)
     prior = Prior(Factor.isotropic(0.1, 0.1, 4), np.full(tasks, 0.5), 0.5, np.inf)
     *_, fast = maximise(likelihood, prior, max_iter=20, tol=0.0)
     plain, stage = prior, None

@@ -17,6 +17,7 @@ import numpy as np
 from ..arrays import segment_forms, segment_gram, segment_sum
 from ..datafits.gram import GramDatafit
 from .posterior import Posterior, Prior, infer
+from .row_posterior import TaskRows, infer_rows, row_covariances
 
 NOISE_WEIGHT = 8.0
 """Rows that the common level of noise counts for where each task has its own."""
@@ -39,6 +40,10 @@ class Likelihood(ABC):
         """
 
     @abstractmethod
+    def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
+        """Covariances of the weights of every task, ``(T, q, q)``."""
+
+    @abstractmethod
     def log_prior(self, prior: Prior) -> float:
         """Logarithm of the prior of the noise."""
 
@@ -54,27 +59,23 @@ class Likelihood(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian(Likelihood):
-    """Values with normal noise, of one variance or of one for each task.
+class NormalNoise(Likelihood):
+    """Abstract likelihood of values with normal noise, of one variance or of one for each task."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.datafits.gram import GramDatafit
-    >>> from comtl.hierarchical.likelihoods import Gaussian
-    >>> Gaussian(GramDatafit(np.ones((1, 2, 2)), np.ones((1, 2)), np.ones(1))).n_rows
-    1.0
-    """
+    own_noise: bool
 
-    data: GramDatafit
-    own_noise: bool = False
+    @property
+    @abstractmethod
+    def counts(self) -> np.ndarray:
+        """Weight of each task's rows."""
 
-    def infer(self, prior: Prior) -> Posterior:
-        return infer(self.data, prior)
+    @property
+    @abstractmethod
+    def energy(self) -> float:
+        """Weighted sum of squared targets."""
 
     def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
-        tasks = self.data.n_tasks
-        counts = np.broadcast_to(self.data.gram[:, -1, -1], (tasks,))
+        counts, tasks = self.counts, len(self.counts)
         least = LEAST_NOISE * self.start_noise
         if not self.own_noise:
             # The gain counts in units of the noise.
@@ -93,11 +94,73 @@ class Gaussian(Likelihood):
 
     @property
     def n_rows(self) -> float:
-        return self.data.n_weighted
+        return float(self.counts.sum())
 
     @property
     def start_noise(self) -> float:
-        return 0.5 * max(self.data.total_energy / self.data.n_weighted, 1e-12)
+        return 0.5 * max(self.energy / self.n_rows, 1e-12)
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian(NormalNoise):
+    """Normal noise around values, of which each task's Gram tells all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.datafits.gram import GramDatafit
+    >>> from comtl.hierarchical.likelihoods import Gaussian
+    >>> Gaussian(False, GramDatafit(np.ones((1, 2, 2)), np.ones((1, 2)), np.ones(1))).n_rows
+    1.0
+    """
+
+    data: GramDatafit
+
+    def infer(self, prior: Prior) -> Posterior:
+        return infer(self.data, prior)
+
+    def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
+        assert posterior.covariances is not None
+        return posterior.covariances
+
+    @property
+    def counts(self) -> np.ndarray:
+        return np.broadcast_to(self.data.gram[:, -1, -1], (self.data.n_tasks,))
+
+    @property
+    def energy(self) -> float:
+        return self.data.total_energy
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianRows(NormalNoise):
+    """Normal noise around values of tasks with fewer rows than features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.hierarchical.likelihoods import GaussianRows
+    >>> from comtl.hierarchical.row_posterior import TaskRows
+    >>> rows = TaskRows.of(np.ones((2, 3)), np.ones(2), np.ones(2), np.array([0, 2]))
+    >>> GaussianRows(False, rows).n_rows
+    2.0
+    """
+
+    data: TaskRows
+
+    def infer(self, prior: Prior) -> Posterior:
+        return infer_rows(self.data, prior)
+
+    def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
+        return row_covariances(self.data, prior, posterior)
+
+    @property
+    def counts(self) -> np.ndarray:
+        return self.data.counts
+
+    @property
+    def energy(self) -> float:
+        return self.data.energy
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +224,10 @@ class Bernoulli(Likelihood):
         bound = posterior.log_evidence + normal + self._constant()
         return replace(posterior, log_evidence=bound)
 
+    def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
+        assert posterior.covariances is not None
+        return posterior.covariances
+
     def _constant(self) -> float:
         at = self.places
         value = -np.logaddexp(0.0, -at) - 0.5 * at + _curvature(at) * at**2
@@ -169,7 +236,8 @@ class Bernoulli(Likelihood):
     def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
         weights = np.repeat(posterior.weights, np.diff(self.offsets), axis=0)
         scores = np.einsum("nq,nq->n", self.rows, weights)
-        spread = segment_forms(self.rows, posterior.covariances, self.offsets)
+        covariances = self.covariances(prior, posterior)
+        spread = segment_forms(self.rows, covariances, self.offsets)
         places = np.sqrt(scores**2 + np.maximum(spread, 0.0))
         moved = Bernoulli.of(self.rows, self.signs, self.weights, self.offsets, places)
         return moved, prior

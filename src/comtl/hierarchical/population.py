@@ -11,7 +11,12 @@ from ..data import TaskData
 from ..datafits.gram import GramDatafit
 from ..design import Design
 from ..problem import Units, complete_table, target_units
-from .likelihoods import Bernoulli, Gaussian, Likelihood
+from .likelihoods import Bernoulli, Gaussian, GaussianRows, Likelihood
+from .row_posterior import TaskRows
+
+FEW_ROWS = 1.5
+"""How many times the rows of every task must go into the features for the way through the rows to
+be the shorter one; see benchmarks/bench_row_posterior.md."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,18 +85,25 @@ class Population:
         """Likelihood of values."""
         table = complete_table(self.cells, self.target)
         if table is not None and not own_noise:
-            return Gaussian(GramDatafit.of_table(self.design, *table))
-        grams = GramDatafit.of_cells(
-            self.row_design, self.target, self.cells.weights, self.cells.offsets
-        )
-        return Gaussian(grams, own_noise)
+            return Gaussian(own_noise, GramDatafit.of_table(self.design, *table))
+        cells = self.cells
+        if FEW_ROWS * np.diff(cells.offsets).max(initial=1) < cells.n_features:
+            told = TaskRows.of(self._dense(), self.target, cells.weights, cells.offsets)
+            return GaussianRows(own_noise, told)
+        grams = GramDatafit.of_cells(self.row_design, self.target, cells.weights, cells.offsets)
+        return Gaussian(own_noise, grams)
 
     def bernoulli(self) -> Likelihood:
         """Likelihood of two classes."""
-        design = self.row_design
-        rows = np.concatenate([design.dense_rows(*part) for part in design.dense_blocks()])
         cells = self.cells
-        return Bernoulli.of(with_ones(rows), self.target, cells.weights, cells.offsets)
+        return Bernoulli.of(self._dense(), self.target, cells.weights, cells.offsets)
+
+    def _dense(self) -> np.ndarray:
+        """Standardised rows of the cells, with a last column of ones."""
+        design = self.row_design
+        return with_ones(
+            np.concatenate([design.dense_rows(*part) for part in design.dense_blocks()])
+        )
 
 
 def evenly_scaled(design: Design) -> Design:

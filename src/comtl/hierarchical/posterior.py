@@ -63,8 +63,8 @@ class Posterior:
         The common part ``β`` and its covariance.
     effects : ndarray of shape (T, q)
         Means of ``u_t``.
-    covariances : ndarray of shape (T, q, q)
-        Covariances of ``β + u_t``.
+    covariances : ndarray of shape (T, q, q) or None
+        Covariances of ``β + u_t``, where they come of the way.
     moments : ndarray of shape (q, q)
         Sum of ``E[u_t u_tᵀ]``.
     squares : ndarray of shape (T,)
@@ -77,7 +77,7 @@ class Posterior:
     mean: np.ndarray
     mean_covariance: np.ndarray
     effects: np.ndarray
-    covariances: np.ndarray
+    covariances: np.ndarray | None
     moments: np.ndarray
     squares: np.ndarray
     pull: np.ndarray
@@ -122,7 +122,7 @@ def infer(data: GramDatafit, prior: Prior) -> Posterior:
     stiff = scaled.sum(axis=0) - flat.T @ shrink.reshape(tasks * size, size)
     stiff = 0.5 * (stiff + stiff.T) + np.diag(pulled)
     right = moment.sum(axis=0) - flat.T @ told.ravel()
-    covariance, log_determinant = _inverse(stiff)
+    covariance, log_determinant = restricted_inverse(stiff)
     mean = covariance @ right
     gap = moment - (scaled @ mean[:, None])[:, :, 0]
     latent = (inverse @ (gap @ root)[:, :, None])[:, :, 0]
@@ -137,18 +137,11 @@ def infer(data: GramDatafit, prior: Prior) -> Posterior:
     errors = data.energy + np.einsum("tq,tq->t", weights, image - 2.0 * data.moment)
     squares = errors + np.einsum("tqr,tqr->t", gram, total)
     counts = np.broadcast_to(data.gram[:, -1, -1], (tasks,))
-    free = np.count_nonzero(pulled == 0.0)
-    slopes = pulled[pulled > 0.0]
     # As sums of squares: a difference of large numbers would lose it where the noise is small.
     quadratic = float(precision @ errors) + float(np.vdot(latent, latent))
     quadratic += float(pulled @ mean**2)
-    log_evidence = -0.5 * (
-        float(counts @ np.log(2.0 * np.pi * prior.noise))
-        + _log_determinants(inner)
-        + quadratic
-        + log_determinant
-        - float(np.log(slopes).sum())
-        - free * np.log(2.0 * np.pi)
+    log_evidence = restricted_evidence(
+        prior, counts, log_determinants(inner) + log_determinant, quadratic
     )
     # E[u (c - A β)] and E[A ∘ u uᵀ], for the scales.
     pull = np.einsum("tq,tq->q", effects, gap) + np.einsum("tqr,tqr->q", scaled, spread)
@@ -159,7 +152,22 @@ def infer(data: GramDatafit, prior: Prior) -> Posterior:
     )
 
 
-def _inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
+def restricted_evidence(
+    prior: Prior, counts: np.ndarray, log_determinant: float, quadratic: float
+) -> float:
+    """Logarithm of the restricted likelihood from what rows of ``counts`` weights say of a prior.
+
+    ``log_determinant`` is that of the effects and of the common part, ``quadratic`` what is left
+    of the squares, both over the noise.
+    """
+    pulled = prior.mean_precision
+    free = np.count_nonzero(pulled == 0.0)
+    noise = float(counts @ np.log(2.0 * np.pi * prior.noise))
+    given = float(np.log(pulled[pulled > 0.0]).sum()) + free * np.log(2.0 * np.pi)
+    return -0.5 * (noise + log_determinant + quadratic - given)
+
+
+def restricted_inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
     """Inverse and log determinant of a semidefinite matrix, over the directions it has."""
     values, basis = np.linalg.eigh(matrix)
     kept = values > values[-1] * len(values) * np.finfo(values.dtype).eps
@@ -168,7 +176,7 @@ def _inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
     return inverse, float(np.log(safe).sum())
 
 
-def _log_determinants(matrices: np.ndarray) -> float:
+def log_determinants(matrices: np.ndarray) -> float:
     """Sum of the log determinants of definite matrices."""
     triangles = np.linalg.cholesky(0.5 * (matrices + np.swapaxes(matrices, 1, 2)))
     return 2.0 * float(np.log(np.diagonal(triangles, axis1=1, axis2=2)).sum())

@@ -35,7 +35,7 @@ class Spread:
         prior, posterior = stage.prior, stage.posterior
         fresh = posterior.mean_covariance + prior.structure.covariance
         return cls(
-            np.concatenate([posterior.covariances, fresh[None]]),
+            np.concatenate([stage.likelihood.covariances(prior, posterior), fresh[None]]),
             np.append(prior.noise, prior.level),
         )
 

@@ -1,0 +1,153 @@
+"""The posterior from the rows themselves, where tasks have fewer of them than features.
+
+A task's rows ``S_t`` (over the standard deviation of its noise) enter through the small matrices
+``M_t = I + S_t B S_tᵀ``; the same posterior as :func:`comtl.hierarchical.posterior.infer` comes of
+it (Woodbury), at ``n_t q²`` rather than ``q³`` operations a task.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .posterior import Posterior, Prior, log_determinants, restricted_evidence, restricted_inverse
+
+_CELLS = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class TaskRows:
+    """Rows and targets of every task, times the roots of their weights, filled up with zeros.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (T, m, q)
+        Rows with the intercept's ones last.
+    targets : ndarray of shape (T, m)
+        Targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.hierarchical.row_posterior import TaskRows
+    >>> rows = np.array([[1.0, 1.0], [2.0, 1.0], [3.0, 1.0]])
+    >>> found = TaskRows.of(rows, np.ones(3), np.ones(3), np.array([0, 2, 3]))
+    >>> found.rows.shape, found.counts
+    ((2, 2, 2), array([2., 1.]))
+    """
+
+    rows: np.ndarray
+    targets: np.ndarray
+
+    @classmethod
+    def of(
+        cls, rows: np.ndarray, target: np.ndarray, weights: np.ndarray, offsets: np.ndarray
+    ) -> TaskRows:
+        """Lay out rows that come task by task."""
+        sizes = np.diff(offsets)
+        task = np.repeat(np.arange(len(sizes)), sizes)
+        place = np.arange(len(target)) - np.repeat(offsets[:-1], sizes)
+        root = np.sqrt(weights)
+        table = np.zeros((len(sizes), int(sizes.max(initial=1)), rows.shape[1]))
+        targets = np.zeros(table.shape[:2])
+        table[task, place] = root[:, None] * rows
+        targets[task, place] = root * target
+        return cls(table, targets)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Weight of each task's rows."""
+        return np.einsum("tm,tm->t", self.rows[:, :, -1], self.rows[:, :, -1])
+
+    @property
+    def energy(self) -> float:
+        """Weighted sum of squared targets."""
+        return float(np.vdot(self.targets, self.targets))
+
+
+def infer_rows(data: TaskRows, prior: Prior) -> Posterior:
+    """Posterior of all effects under a prior; the covariances of single tasks are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.hierarchical.posterior import Prior
+    >>> from comtl.hierarchical.row_posterior import TaskRows, infer_rows
+    >>> from comtl.hierarchical.structures import InterceptOnly
+    >>> rows = np.array([[0.0, 1.0]] * 8)
+    >>> data = TaskRows.of(rows, np.repeat([1.0, -1.0], 4), np.ones(8), np.array([0, 4, 8]))
+    >>> prior = Prior(InterceptOnly(1.0, 1), np.ones(2), 1.0, 1.0)
+    >>> infer_rows(data, prior).effects[:, 1]
+    array([ 0.8, -0.8])
+    """
+    tasks, _, size = data.rows.shape
+    root, pulled = prior.structure.root, prior.mean_precision
+    S, y, G, inner = _scaled(data, prior)
+    inverse = np.linalg.inv(inner)
+    flat, weighted = S.reshape(-1, size), (inverse @ S).reshape(-1, size)
+    stiff = flat.T @ weighted
+    stiff = 0.5 * (stiff + stiff.T) + np.diag(pulled)
+    covariance, log_determinant = restricted_inverse(stiff)
+    mean = covariance @ (weighted.T @ y.ravel())
+    gap = y - S @ mean
+    left = (inverse @ gap[:, :, None])[:, :, 0]
+    latent = (left[:, None, :] @ G)[:, 0, :]
+    effects = latent @ root.T
+    U, _, twice = _sides(S, G, root, inverse, covariance)
+    outside = inverse - inverse @ twice
+    around = tasks * (root @ root.T) - U.reshape(-1, size).T @ (outside @ U).reshape(-1, size)
+    moments = effects.T @ effects + around
+    traces = np.trace(np.eye(inner.shape[1]) - inverse + inverse @ twice, axis1=1, axis2=2)
+    squares = prior.noise * (np.einsum("tm,tm->t", left, left) + traces)
+    quadratic = float(np.vdot(left, left)) + float(np.vdot(latent, latent))
+    log_evidence = restricted_evidence(
+        prior,
+        data.counts,
+        log_determinants(inner) + log_determinant,
+        quadratic + float(pulled @ mean**2),
+    )
+    pull = np.einsum("tq,tmq,tm->q", effects, S, gap, optimize=True)
+    pull = pull + np.einsum("tmq,tmq->q", S, twice @ U)
+    stiffness = np.zeros((size, size))
+    step = max(1, _CELLS // size**2)
+    for first in range(0, tasks, step):
+        part = slice(first, first + step)
+        own = root @ root.T - np.swapaxes(U[part], 1, 2) @ (outside[part] @ U[part])
+        own += effects[part, :, None] * effects[part, None, :]
+        stiffness += np.einsum("tqr,tqr->qr", np.swapaxes(S[part], 1, 2) @ S[part], own)
+    return Posterior(
+        log_evidence, mean, covariance, effects, None, moments, squares, pull, stiffness
+    )
+
+
+def row_covariances(data: TaskRows, prior: Prior, posterior: Posterior) -> np.ndarray:
+    """Covariances of the weights of every task, ``(T, q, q)``."""
+    root = prior.structure.root
+    S, _, G, inner = _scaled(data, prior)
+    inverse = np.linalg.inv(inner)
+    U, common, twice = _sides(S, G, root, inverse, posterior.mean_covariance)
+    flipped = np.swapaxes(U, 1, 2)
+    spread = flipped @ (inverse @ common)
+    around = root @ root.T - flipped @ ((inverse - inverse @ twice) @ U)
+    return around + posterior.mean_covariance - spread - np.swapaxes(spread, 1, 2)
+
+
+def _scaled(data: TaskRows, prior: Prior) -> tuple[np.ndarray, ...]:
+    """Rows and targets over the noise, rows times the root of ``B``, and ``M``."""
+    tasks, longest, size = data.rows.shape
+    precision = np.sqrt(1.0 / prior.noise)
+    S, y = precision[:, None, None] * data.rows, precision[:, None] * data.targets
+    root = prior.structure.root
+    G = (S.reshape(-1, size) @ root).reshape(tasks, longest, root.shape[1])
+    return S, y, G, np.eye(longest) + G @ np.swapaxes(G, 1, 2)
+
+
+def _sides(
+    S: np.ndarray, G: np.ndarray, root: np.ndarray, inverse: np.ndarray, covariance: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """``S B``, ``S C`` and ``S C Sᵀ M⁻¹``."""
+    shape = S.shape
+    U = (G.reshape(-1, G.shape[2]) @ root.T).reshape(shape)
+    common = (S.reshape(-1, shape[2]) @ covariance).reshape(shape)
+    return U, common, common @ np.swapaxes(S, 1, 2) @ inverse

@@ -1,0 +1,88 @@
+"""The way through the rows comes to what the Grams say."""
+
+from dataclasses import fields
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from comtl import HierarchicalRegressor
+from comtl.hierarchical import population
+from comtl.hierarchical.likelihoods import Gaussian, GaussianRows
+from comtl.hierarchical.posterior import Prior, infer
+from comtl.hierarchical.row_posterior import TaskRows, infer_rows, row_covariances
+from comtl.problem import Columns
+from comtl.rows import Rows
+from test_evidence import FAMILIES, climbed, grams, problem, structures
+
+
+def told(X, y, weights, offsets):
+    return TaskRows.of(np.column_stack([X, np.ones(len(y))]), y, weights, offsets)
+
+
+@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("features", [2, 9])
+@pytest.mark.parametrize("mean_variance", [1.0, np.inf])
+def test_posteriors_agree(number, features, mean_variance):
+    X, y, weights, offsets, _ = problem(number, tasks=7, features=features, rows=6)
+    rng = np.random.default_rng(number)
+    structure = structures(features, rng)[number]
+    noise = rng.uniform(0.3, 1.0, 7)
+    prior = Prior(structure, noise, 0.5, mean_variance)
+    data = told(X, y, weights, offsets)
+    one, other = infer(grams(X, y, weights, offsets), prior), infer_rows(data, prior)
+    for field in fields(one):
+        if field.name != "covariances":
+            expected = getattr(one, field.name)
+            scale = np.abs(expected).max()
+            np.testing.assert_allclose(
+                getattr(other, field.name), expected, atol=1e-9 * scale, err_msg=field.name
+            )
+    covariances = row_covariances(data, prior, other)
+    np.testing.assert_allclose(covariances, one.covariances, atol=1e-9)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000), family=st.sampled_from(FAMILIES), own_noise=st.booleans())
+def test_the_evidence_never_falls(seed, family, own_noise):
+    X, y, weights, offsets, _ = problem(seed, 5, features=8)
+    likelihood = GaussianRows(own_noise, told(X, y, weights, offsets))
+    path = [stage.objective for stage in climbed(likelihood, family, (5, 8))]
+    assert np.all(np.diff(path) >= -1e-7 * (1.0 + np.abs(path[-1])))
+
+
+@pytest.mark.parametrize("structure", ["intercept", "isotropic", "diagonal", "full", "factor"])
+@pytest.mark.parametrize("noise", ["common", "task"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_fits_agree(structure, noise):
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(80, 12)), np.repeat(np.arange(16), 5)
+    W = rng.normal(size=12) + 0.5 * rng.normal(size=(16, 12))
+    y = np.einsum("ij,ij->i", X, W[task]) + rng.normal(size=80)
+    weights = rng.choice([0.5, 1.0, 3.0], 80)
+    found = []
+    for few in (0.0, np.inf):
+        with mock.patch.object(population, "FEW_ROWS", few):
+            model = HierarchicalRegressor(structure, noise=noise, max_iter=8)
+            found.append(model.fit(X, y, task=task, sample_weight=weights))
+    rows, summed = found
+    np.testing.assert_allclose(rows.coef_, summed.coef_, atol=1e-6)
+    assert rows.log_evidence_ == pytest.approx(summed.log_evidence_, rel=1e-8)
+    for one, other in zip(
+        rows.predict(X, task=task, return_std=True),
+        summed.predict(X, task=task, return_std=True),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_the_shorter_way_is_taken():
+    X, y, weights, offsets, _ = problem(0, tasks=4, features=20, rows=6)
+    task = np.repeat(np.arange(4), np.diff(offsets))
+    for features, kind in ((20, GaussianRows), (3, Gaussian)):
+        model = HierarchicalRegressor("isotropic", max_iter=1)
+        cells = Rows(X[:, :features], y, task, weights).read(model)
+        ready = model._population(cells, Columns.of(cells))
+        assert isinstance(ready.gaussian(own_noise=False), kind)
