@@ -233,7 +233,7 @@ def test_wrong_usage(folder, arguments):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["predict", "train.csv", "new.csv"], "no model file"),
+        (["predict", "train.csv", "new.csv"], "first comes the model"),
         (["predict", "none.comtl", "new.csv"], "comtl fit"),
         (["predict", ".", "new.csv"], "folder"),
         (["predict", "h.comtl", "new.csv", "--proba"], "--interval"),
@@ -251,3 +251,37 @@ def test_errors_are_one_line(folder, arguments, text):
     result = run(folder, *arguments, code=1)
     assert text in result.stderr and len(result.stderr.splitlines()) == 1
     assert result.stdout == ""
+
+
+def test_columns_named_like_predictions_are_refused(folder):
+    frame = FRAME.drop(columns="score").assign(prediction=range(len(FRAME)), pupil="p")
+    frame.to_csv(folder / "named.csv", index=False)
+    told = run(folder, "predict", "h.comtl", "named.csv", "--id", "prediction", code=1)
+    assert "'prediction' has the name of a column of predictions" in told.stderr
+    told = run(folder, "predict", "h.comtl", "named.csv", "--id", "pupil", "--id", "hours")
+    assert told.stdout.startswith("pupil,hours,school,prediction\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--out", "nowhere/m.comtl"), "there is no folder nowhere"),
+        (("--report", "nowhere/page.html"), "there is no folder nowhere"),
+        (("--report", "page.pdf"), ".html"),
+    ],
+)
+def test_places_are_checked_before_the_fit(folder, arguments, words):
+    with mock.patch("comtl.commands.fit.fit_table", side_effect=AssertionError):
+        assert words in run(folder, "fit", "train.csv", *FIT, *arguments, code=1).stderr
+
+
+def test_model_and_table_the_wrong_way_round(folder):
+    told = run(folder, "predict", "train.csv", "h.comtl", code=1)
+    assert "first comes the model" in told.stderr
+
+
+def test_modules_come_when_they_are_named():
+    code = "import comtl; comtl.tables.fit_table, comtl.plot.coclusters, comtl.datasets.make_syn1"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="nothing"):
+        comtl.nothing  # noqa: B018

@@ -70,6 +70,7 @@ def test_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = pupils()
     table.to_csv("pupils.csv", index=False)
+    table.drop(columns="score").to_csv("new.csv", index=False)
     names = {"__name__": "page"}
     if page.name == "multitask.md":  # It begins with a table at hand.
         names |= {"X": table.drop(columns="score"), "y": table["score"]}

@@ -1,5 +1,8 @@
 """comtl: co-clustering for multitask learning."""
 
+from importlib import import_module
+from types import ModuleType
+
 from .disk import open_rows, parquet_blocks, spool_rows
 from .estimators import (
     BiFactorClassifier,
@@ -20,6 +23,16 @@ from .packing import pack_tasks
 from .saving import load
 
 __version__ = "0.1.0"
+
+_LATER = frozenset({"datasets", "evaluation", "plot", "report", "tables"})
+"""Modules that are imported when they are first named: some need more than comtl itself does."""
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _LATER:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "BiFactorClassifier",

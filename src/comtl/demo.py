@@ -80,7 +80,7 @@ def main(write: Callable[[str], object] = sys.stdout.write) -> None:
         write(f" (adjusted Rand index {adjusted_rand_score(true, found):.2f}):\n")
         for cluster in np.unique(found):
             members = " ".join(str(i) for i in np.flatnonzero(found == cluster))
-            write(f"  {cluster + 1}: {members}\n")
+            write(f"  {cluster}: {members}\n")
     comparison = compare(tri, data.X, data.y, data.task, folds=3)
     page = write_report(PAGE, tri, comparison=comparison, title="Planted co-clusters")
     write(f"\nThe model as a page to look at: {page}\n")

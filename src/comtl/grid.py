@@ -158,6 +158,8 @@ def _run(
         for place, values in enumerate(watch.each(results, "fit on a fold")):
             known[names[place]] = values
             kept.note(name(*names[place]), values)
+            if all((names[place][0], group) in known for group in range(len(groups))):
+                kept.flush()
             logger.info("%d fits on folds done", len(known))
     except KeyboardInterrupt:
         kept.flush()

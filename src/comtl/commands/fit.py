@@ -72,6 +72,8 @@ def fit(
     """
     require_file(out)
     require_file(report)
+    if report is not None and report.suffix.lower() not in (".html", ".htm"):
+        raise click.ClickException(f"--report writes a web page: name a file .html, not {report}.")
     loaded = read_table(table, encoding=encoding, text=options["category"])
     silent = quiet or as_json
 
@@ -84,7 +86,7 @@ def fit(
     model = replace(model, notes=(*loaded.notes, *model.notes))
     model.save(out)
     if report is not None:
-        write_page(model, report)
+        model.report(report)
     if as_json:
         echo_json({**facts(model), "file": out, "report": report})
     elif not quiet:
@@ -99,16 +101,3 @@ def _told(model: TableModel, out: Path, report: Path | None) -> None:
     if model.comparison is not None:
         click.echo(verdict(model.comparison, model.model))
     click.echo(f"Model written to {out}" + (f", report to {report}." if report else "."))
-
-
-def write_page(model: TableModel, path: Path) -> None:
-    """Write the HTML report of a model."""
-    from ..report import write_report
-
-    write_report(
-        path,
-        model.estimator,
-        comparison=model.comparison,
-        notes=model.notes,
-        title=f"{model.target} by {model.task}",
-    )

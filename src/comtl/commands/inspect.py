@@ -72,7 +72,7 @@ def _show_whole(model: TableModel, found: dict[str, Any]) -> None:
     )
     if len(found["task_groups"]) > 1:
         rows = [
-            [str(number + 1), str(len(tasks)), ", ".join(map(str, tasks[:8].tolist()))]
+            [str(number), str(len(tasks)), ", ".join(map(str, tasks[:8].tolist()))]
             for number, tasks in enumerate(found["task_groups"])
         ]
         show("Groups of tasks that behave alike", ["group", "tasks", "such as"], rows)
@@ -105,7 +105,7 @@ def _one(model: TableModel, label: str) -> dict[str, Any]:
     alike = model.estimator.tasks_[groups == groups[place]]
     found: dict[str, Any] = {
         "task": model.estimator.tasks_[place],
-        "group": int(groups[place]) + 1,
+        "group": int(groups[place]),
         "tasks_alike": alike[alike != model.estimator.tasks_[place]],
         "effects": [
             {

@@ -41,7 +41,13 @@ PREDICTION = "prediction"
     help="Also bounds that hold the target with this probability, such as 0.9.",
 )
 @click.option("--proba", is_flag=True, help="Also the probability of each class.")
-@click.option("--id", "identifier", metavar="COL", help="Column to keep beside the predictions.")
+@click.option(
+    "--id",
+    "identifiers",
+    multiple=True,
+    metavar="COL",
+    help="Column to keep beside the predictions. May be repeated.",
+)
 @click.option(
     "--unseen",
     type=click.Choice(["mean", "refuse"]),
@@ -57,7 +63,7 @@ def predict(
     out: Path | None,
     interval: float | None,
     proba: bool,
-    identifier: str | None,
+    identifiers: tuple[str, ...],
     unseen: str,
     encoding: str | None,
     as_json: bool,
@@ -69,15 +75,19 @@ def predict(
     """
     require_file(out)
     known = load_model(model)
-    text = (*known.text_columns, *([identifier] if identifier else []))
+    text = (*known.text_columns, *identifiers)
     loaded = read_table(table, encoding=encoding, text=text)
     rows = as_table(loaded.table)
-    if identifier is not None:
-        require_columns([identifier], rows.column_names, "--id")
+    require_columns(identifiers, rows.column_names, "--id")
     asked = known.ask(rows, unseen)
-    names = dict.fromkeys([*([identifier] if identifier else []), known.task])
+    names = dict.fromkeys([*identifiers, known.task])
     columns: dict[str, Any] = {name: rows.column(name).to_pylist() for name in names}
-    columns |= _answers(known, asked, interval, proba)
+    answers = _answers(known, asked, interval, proba)
+    for name in columns.keys() & answers.keys():
+        raise TableError(
+            f"Column {name!r} has the name of a column of predictions; rename it in the table."
+        )
+    columns |= answers
     if out is not None:
         write_atomically(out, _written(columns, out.suffix.lower()))
     notes = (*loaded.notes, *asked.notes)

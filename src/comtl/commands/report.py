@@ -9,7 +9,6 @@ import click
 
 from ..tables import load_model, read_table
 from ..tables.fitting import compare_table
-from .fit import write_page
 from .running import encoding_option, fits_shown, plain_errors, require_file
 
 
@@ -36,5 +35,5 @@ def report(model: str, out: Path, data: str | None, encoding: str | None) -> Non
         with fits_shown("compare", True) as progress:
             found = compare_table(known, loaded.table, progress)
         known = replace(known, comparison=found, notes=(*known.notes, *loaded.notes))
-    write_page(known, out)
+    known.report(out)
     click.echo(f"Report written to {out}.")

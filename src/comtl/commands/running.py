@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import math
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,7 +75,7 @@ def one_line(error: BaseException) -> str:
 
 
 def require_file(path: Path | None) -> None:
-    """Refuse a folder as the place of a file before any work is done.
+    """Refuse a place where no file can be written, before any work is done.
 
     Examples
     --------
@@ -82,8 +83,19 @@ def require_file(path: Path | None) -> None:
     >>> from comtl.commands.running import require_file
     >>> require_file(Path("model.comtl"))
     """
-    if path is not None and path.is_dir():
+    if path is None:
+        return
+    if path.is_dir():
         raise click.ClickException(f"{path} is a folder; name a file in it.")
+    if not path.parent.is_dir():
+        raise click.ClickException(
+            f"{path} cannot be written: there is no folder {path.parent}; make it, or name another."
+        )
+    if not os.access(path.parent, os.W_OK):
+        raise click.ClickException(
+            f"{path} cannot be written: the folder {path.parent} takes no files from you; name "
+            "another place."
+        )
 
 
 @contextmanager

@@ -111,6 +111,9 @@ def fit_table(
     require_choice("kind", kind, KINDS)
     require_choice("missing", missing, ("impute", "refuse"))
     table = as_table(frame)
+    drop, category, number = (
+        (one,) if isinstance(one, str) else tuple(one) for one in (drop, category, number)
+    )
     _check_names(
         table, task, target, weight, {"--drop": drop, "--category": category, "--number": number}
     )

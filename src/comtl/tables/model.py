@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -34,7 +35,7 @@ class Asked:
 
 @saved
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TableModel:
     """A model of the rows of a table; made by :func:`fit_table`.
 
@@ -82,6 +83,12 @@ class TableModel:
     verbatim: bool
     notes: tuple[str, ...]
     versions: dict[str, str]
+
+    def __repr__(self) -> str:
+        return (
+            f"TableModel({self.target!r} by {self.task!r}: {type(self.estimator).__name__}, "
+            f"{len(self.estimator.tasks_)} tasks, {len(self.encoder.names)} features)"
+        )
 
     @property
     def text_columns(self) -> tuple[str, ...]:
@@ -241,6 +248,24 @@ class TableModel:
             estimator=adapted,
             rows=self.rows + len(task),
             notes=(*self.notes, note, *gaps, *encoded.notes),
+        )
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one HTML page on the model, with its held-out scores where it has them.
+
+        Parameters
+        ----------
+        path : path
+            Where to.
+        """
+        from ..report import write_report
+
+        write_report(
+            Path(path),
+            self.estimator,
+            comparison=self.comparison,
+            notes=self.notes,
+            title=f"{self.target} by {self.task}",
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -9,6 +9,8 @@ from ..saving import load
 from .errors import TableError
 from .model import TableModel
 
+TABLES = frozenset({".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".gz"})
+
 
 def load_model(path: str | os.PathLike[str]) -> TableModel:
     """Read a model that :meth:`TableModel.save` or ``comtl fit`` wrote.
@@ -38,6 +40,8 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
     """
     if Path(path).is_dir():
         raise TableError(f"{path} is a folder; name the model file in it.")
+    if Path(path).suffix.lower() in TABLES:
+        raise TableError(f"{path} is a table by its name; first comes the model, then the table.")
     try:
         model = load(path)
     except FileNotFoundError as error:
