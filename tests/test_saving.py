@@ -37,6 +37,8 @@ NAMES = [
 
 def made(name):
     kind = getattr(comtl, name, None) or getattr(baselines, name)
+    if name.endswith("CV"):
+        return kind(2, alphas=(0.1, 1.0), cv=2) if "Bi" in name else kind(2, 2, alphas=(1.0,), cv=2)
     return kind(cv=2) if name.startswith("Multitask") else kind()
 
 

@@ -93,12 +93,12 @@ def read_container(path: Path) -> tuple[str, list[np.ndarray], dict[str, str]]:
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     read_container(Path(file.name))
     Traceback (most recent call last):
-    comtl.saving.errors.ModelFileError: ... is no model file of comtl, or one that is cut off.
+    comtl.saving.errors.ModelFileError: ... is no model file of comtl, or one that is empty or cut off.
     """
     content = memoryview(path.read_bytes())
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 + length or not 2 <= length <= MOST_HEADER:
-        raise ModelFileError(f"{path} is no model file of comtl, or one that is cut off.")
+        raise ModelFileError(f"{path} is no model file of comtl, or one that is empty or cut off.")
     header, body = bytes(content[8 : 8 + length]), content[8 + length :]
     table, metadata = _parsed(path, header)
     claimed = metadata.pop("sha256", "")
