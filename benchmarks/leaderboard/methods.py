@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import product
 
 import numpy as np
 from problems import Problem, Split
@@ -75,7 +76,9 @@ def fits(problem: Problem, method: str) -> bool:
 
 
 LEAVES, RATES, ROUNDS = (4, 8, 16, 31), (0.05,), 400
-"""Boosting is tuned over its leaves and, by its own held-out error, its number of trees."""
+MIXED_RATES = (0.05, 0.5, 5.0, 50.0)
+"""Boosting is tuned over its leaves and, by its own held-out error, its number of trees; GPBoost
+also over its rate, since its steps are in units of the noise."""
 
 
 def boosted(problem: Problem, split: Split) -> np.ndarray:
@@ -107,10 +110,10 @@ def boosted_mixed(split: Split) -> np.ndarray:
     def effects():
         return gpboost.GPModel(group_data=split.task, num_parallel_threads=1)
 
-    def settings(leaves: int) -> dict:
+    def settings(leaves: int, rate: float) -> dict:
         return {
             "objective": "regression_l2",
-            "learning_rate": RATES[0],
+            "learning_rate": rate,
             "num_leaves": leaves,
             "min_data_in_leaf": 10,
             "num_threads": 1,
@@ -118,9 +121,9 @@ def boosted_mixed(split: Split) -> np.ndarray:
             "seed": 0,
         }
 
-    def loss(leaves: int) -> tuple[float, int, int]:
+    def loss(leaves: int, rate: float) -> tuple[float, int, float, int]:
         found = gpboost.cv(
-            params=settings(leaves),
+            params=settings(leaves, rate),
             train_set=gpboost.Dataset(split.X, split.y),
             gp_model=effects(),
             num_boost_round=ROUNDS,
@@ -129,11 +132,11 @@ def boosted_mixed(split: Split) -> np.ndarray:
             metric="mse",
         )
         losses = next(iter(found.values()))
-        return float(min(losses)), leaves, len(losses)
+        return float(min(losses)), leaves, rate, len(losses)
 
-    _, leaves, count = min(map(loss, LEAVES))
+    _, leaves, rate, count = min(loss(*pair) for pair in product(LEAVES, MIXED_RATES))
     model = gpboost.train(
-        params=settings(leaves),
+        params=settings(leaves, rate),
         train_set=gpboost.Dataset(split.X, split.y),
         gp_model=effects(),
         num_boost_round=count,

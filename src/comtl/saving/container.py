@@ -93,7 +93,7 @@ def read_container(path: Path) -> tuple[str, list[np.ndarray], dict[str, str]]:
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     read_container(Path(file.name))
     Traceback (most recent call last):
-    comtl.saving.errors.ModelFileError: ... is no model file of comtl, or one that is empty or cut off.
+    comtl.saving.errors.ModelFileError: ... is empty or cut off.
     """
     content = memoryview(path.read_bytes())
     length = int.from_bytes(content[:8], "little")
