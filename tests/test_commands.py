@@ -1,7 +1,6 @@
 """The commands on tables, as a user runs them."""
 
 import contextlib
-import importlib.util
 import io
 import json
 import os
@@ -18,8 +17,6 @@ from click.testing import CliRunner
 import comtl
 from comtl.commands import comtl as command
 from comtl.tables import fitting, load_model
-
-REPORT = importlib.util.find_spec("comtl.report") is not None
 
 
 def frame(n=120, tasks=6):
@@ -171,7 +168,6 @@ def test_demo(folder):
         assert run(folder, "demo").stdout == "shown\n"
 
 
-@pytest.mark.skipif(not REPORT, reason="comtl.report is not there")
 def test_reports(folder, tmp_path):
     page = tmp_path / "fit.html"
     model = ["--model", "pooled", "--out", tmp_path / "m.comtl", "--report", page]

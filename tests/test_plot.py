@@ -20,7 +20,7 @@ from comtl import (
 )
 from comtl.baselines import PooledRegressor
 from comtl.evaluation import Comparison
-from comtl.views import Bins, view
+from comtl.views import Bins, leading_order, view
 
 NAMES = ["age", "income", "floor", "rooms", "price $", "ψ"]
 
@@ -288,3 +288,20 @@ def test_errors_name_the_argument(model):
         plot.task_errors(model)
     with pytest.raises(TypeError, match="ax must be"):
         plot.history(model, ax=pyplot.figure())
+
+
+def test_rows_stand_along_the_leading_direction():
+    """Power steps find it where one step from the start does not."""
+    rng = np.random.default_rng(0)
+    place = rng.permutation(40)
+    table = np.outer(place - 19.5, rng.normal(size=6)) + 20.0 * rng.normal(size=6)
+    table -= table.mean(axis=0)
+    order = leading_order(table, np.zeros(40, dtype=int))
+    steps = np.diff(place[order])
+    assert np.all(steps == 1) or np.all(steps == -1)
+
+
+def test_shares_of_bins_are_their_means():
+    values = np.random.default_rng(0).normal(size=(9, 2))
+    bins = Bins.of(np.random.default_rng(1).permutation(9), np.arange(9) // 4, 4)
+    np.testing.assert_allclose(bins.shares.T @ values, bins.mean(values))

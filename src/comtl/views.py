@@ -137,8 +137,7 @@ def leading_order(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
         size = float(np.linalg.norm(direction))
         if size == 0.0:
             return np.argsort(clusters, kind="stable")
-        values = values / (np.abs(values).max(initial=0.0) or 1.0)
-    direction = values.T @ (values @ (direction / size))
+        direction = values.T @ (values @ (direction / size))
     return np.lexsort((values @ direction, clusters))
 
 
@@ -198,6 +197,14 @@ class Bins:
         sums = np.add.reduceat(values[self.order], self.edges[:-1], axis=0)
         return sums / np.diff(self.edges)[:, None]
 
+    @property
+    def shares(self) -> np.ndarray:
+        """Share of each row in each bin, (n, n_bins): what ``mean`` does, as a table."""
+        sizes = np.diff(self.edges)
+        table = np.zeros((len(self.order), len(sizes)))
+        table[self.order, np.repeat(np.arange(len(sizes)), sizes)] = np.repeat(1.0 / sizes, sizes)
+        return table
+
     def names(self, names: Sequence[str]) -> list[str]:
         """Name of each row, or of the first and last of a bin."""
         found = []
@@ -218,10 +225,20 @@ def cosines(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
     array([[1., 0.],
            [0., 0.]])
     """
-    return _unit(rows) @ _unit(others).T
+    return unit_rows(rows) @ unit_rows(others).T
 
 
-def _unit(rows: np.ndarray) -> np.ndarray:
+def unit_rows(rows: np.ndarray) -> np.ndarray:
+    """Rows of length one; a row of zeros stays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.views import unit_rows
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
     # The largest entry first, so that squares neither overflow nor vanish.
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
     scaled = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0)

@@ -10,7 +10,7 @@ from scipy.spatial.distance import squareform
 
 from ..fitted import FittedTasks
 from ..relations import AnyRelation, Relation, SparseRelation
-from ..views import Bins, cosines, leading_order, view
+from ..views import Bins, leading_order, unit_rows, view
 from .axes import draw_borders, heat, name_places, new_axes
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _drawn(
         values = values[np.ix_(order, order)]
     else:
         bins = Bins.of(leading_order(rows, clusters), clusters, MOST)
-        values = _similar(rows, learned, bins.mean(np.eye(len(rows))).T)
+        values = _similar(rows, learned, bins.shares)
     ax = new_axes(ax, (6.4, 5.4))
     label = "cosine of weights" if learned is None else "learned correlation"
     heat(ax, values, label=label, limit=1.0)
@@ -126,15 +126,16 @@ def _similar(rows: np.ndarray, learned: AnyRelation | None, means: np.ndarray) -
     """Similarities of rows, or of means of rows: columns of ``means`` hold the shares."""
     if learned is None:
         # Unit rows are averaged, rather than a table of all pairs.
-        basis = cosines(rows, np.eye(rows.shape[1]))
-        mixed = means.T @ basis
+        mixed = means.T @ unit_rows(rows)
         return np.clip(mixed @ mixed.T, -1.0, 1.0)
     size = len(rows)
     diagonal = np.empty(size)
     for start in range(0, size, 256):
         stop = min(start + 256, size)
-        part = learned @ np.eye(size)[:, start:stop]
-        diagonal[start:stop] = part[np.arange(start, stop), np.arange(stop - start)]
+        places = np.arange(start, stop), np.arange(stop - start)
+        chosen = np.zeros((size, stop - start))
+        chosen[places] = 1.0
+        diagonal[start:stop] = (learned @ chosen)[places]
     scaled = means / np.sqrt(diagonal)[:, None]
     return np.clip(scaled.T @ (learned @ scaled), -1.0, 1.0)
 

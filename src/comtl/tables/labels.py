@@ -68,7 +68,8 @@ def match_tasks(
         levels = [level.removesuffix(".0") for level in levels]
     if text:
         return np.array([*levels, ""])[codes]
-    free = next(n for n in range(len(tasks) + 1) if n not in set(tasks.tolist()))
+    taken = set(tasks.tolist())
+    free = next(n for n in range(len(tasks) + 1) if n not in taken)
     known = [_whole(level, free) for level in levels]
     return np.array([*known, free], dtype=np.int64)[codes]
 
