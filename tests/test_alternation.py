@@ -9,8 +9,9 @@ from comtl import steps
 from comtl.alternation import Recipe, Schedule, alternate, start_state
 from comtl.datafits.gram import GramDatafit
 from comtl.design import Design
+from comtl.learned_relations import LearnedRelation
 from comtl.losses import Logistic, Squared
-from comtl.penalties import L1, Free, LearnedRelation, NonNegative, Ridge, Simplex
+from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
 from helpers import Problem, feasible, problem
 
 

@@ -15,8 +15,9 @@ from comtl.datafits.gram import GramDatafit
 from comtl.datafits.rows import RowsDatafit
 from comtl.design import Covariance, Design
 from comtl.factors import Factors
+from comtl.learned_relations import LearnedRelation
 from comtl.losses import Logistic, Squared
-from comtl.penalties import L1, Free, LearnedRelation, NonNegative, Ridge, Simplex
+from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
 from comtl.relations import Relation
 from comtl.solvers.conjugate_gradient import conjugate_gradient
 from comtl.solvers.dense import solve_symmetric

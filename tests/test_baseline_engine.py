@@ -8,8 +8,9 @@ from numpy.testing import assert_allclose
 
 from comtl.alternation import Recipe, Schedule, start_state
 from comtl.baselines.whole import whole_recipe
+from comtl.learned_relations import RidgedRelation
 from comtl.losses import Logistic, Squared
-from comtl.penalties import Ridge, RidgedRelation
+from comtl.penalties import Ridge
 from comtl.solvers.arrow import solve_arrow
 from comtl.steps import deviation_step, whole_step
 from helpers import numeric_gradient, problem, random_definite, random_factors

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 
 from comtl.factors import thin_svd
 from comtl.gauge import gauge_step, split_exponents
-from comtl.penalties import L1, Free, LearnedRelation, NonNegative, Ridge, Simplex
+from comtl.learned_relations import LearnedRelation
+from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
 from comtl.state import State
 from helpers import random_factors
 

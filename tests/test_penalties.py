@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 
-from comtl.penalties import L1, Free, LearnedRelation, NonNegative, Ridge, Simplex
+from comtl.learned_relations import LearnedRelation
+from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
 from comtl.relations import Relation
 from comtl.sparse_relations import SparseLearnedRelation
 from helpers import numeric_gradient

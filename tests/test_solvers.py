@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import lsq_linear, nnls
 
 from comtl.design import Covariance
-from comtl.penalties import L1, LearnedRelation, NonNegative, Ridge, Simplex
+from comtl.learned_relations import LearnedRelation
+from comtl.penalties import L1, NonNegative, Ridge, Simplex
 from comtl.solvers import woodbury as woodbury_module
 from comtl.solvers.conjugate_gradient import conjugate_gradient
 from comtl.solvers.dense import solve_symmetric

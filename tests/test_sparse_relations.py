@@ -15,8 +15,9 @@ from comtl import alternation, sparse_relations, steps
 from comtl.alternation import Recipe, Schedule, alternate, start_state
 from comtl.datasets import SYNTHETIC
 from comtl.demo import task_rmse
+from comtl.learned_relations import LearnedRelation
 from comtl.losses import Logistic, Squared
-from comtl.penalties import LearnedRelation, Ridge
+from comtl.penalties import Ridge
 from comtl.relations import Relation, SparseRelation
 from comtl.solvers.base import Solution
 from comtl.sparse_relations import SparseLearnedRelation

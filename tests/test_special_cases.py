@@ -10,8 +10,9 @@ from comtl.alternation import Recipe, Schedule, alternate, start_state
 from comtl.datafits.rows import RowsDatafit
 from comtl.design import Design
 from comtl.factors import Factors
+from comtl.learned_relations import LearnedRelation
 from comtl.losses import Logistic
-from comtl.penalties import LearnedRelation, Ridge
+from comtl.penalties import Ridge
 from comtl.relations import Relation
 from comtl.state import State
 from comtl.steps import Inner

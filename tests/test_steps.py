@@ -9,8 +9,9 @@ from scipy.optimize import nnls
 from comtl import steps
 from comtl.datafits.gram import GramDatafit
 from comtl.design import Design
+from comtl.learned_relations import LearnedRelation
 from comtl.losses import Logistic
-from comtl.penalties import L1, Free, LearnedRelation, NonNegative, Ridge
+from comtl.penalties import L1, Free, NonNegative, Ridge
 from comtl.solvers.conjugate_gradient import conjugate_gradient
 from comtl.state import State
 from comtl.steps import Inner, core_step, feature_step, shared_step, task_step

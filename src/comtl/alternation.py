@@ -21,8 +21,9 @@ from .datafits.base import Datafit, Expansion, TaskQuadratic
 from .extrapolation import Reach, beyond
 from .factors import Factors
 from .gauge import gauge_step
+from .learned_relations import choose_penalty
 from .memberships import task_moves
-from .penalties import Penalty, choose_penalty
+from .penalties import Penalty
 from .saving.registry import saved
 from .starts import empty_factors, start_factors
 from .state import State

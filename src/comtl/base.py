@@ -19,10 +19,11 @@ from .checkpoints import Checkpoint
 from .data import TaskData
 from .datafits.rows import RowsDatafit
 from .factors import Factors, padded
+from .learned_relations import LearnedRelation
 from .losses import Logistic, Loss, Squared
 from .memberships import Membership
 from .parameters import require_choice, require_flag, require_integer, require_number
-from .penalties import L1, Free, LearnedRelation, NonNegative, Penalty, Ridge, Simplex
+from .penalties import L1, Free, NonNegative, Penalty, Ridge, Simplex
 from .problem import Columns, Problem, build_problem
 from .progress import UNWATCHED, Watch, logger, progress_shown
 from .relations import AnyRelation

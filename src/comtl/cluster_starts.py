@@ -12,8 +12,9 @@ from .arrays import Array, namespace
 from .clusters import cluster_rows
 from .datafits.base import Datafit
 from .factors import Factors, padded, thin_svd
+from .learned_relations import LearnedRelation, choose_penalty
 from .memberships import indicators, labels_of
-from .penalties import LearnedRelation, Penalty, choose_penalty
+from .penalties import Penalty
 from .state import State
 from .steps import Inner, core_step
 

@@ -12,13 +12,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from .arrays import Array, dot, namespace, positive
-from .relations import AnyRelation, Relation
+from .relations import AnyRelation, Relation, leading_square
 from .saving.registry import saved
 
 
@@ -87,7 +85,7 @@ class Penalty(ABC):
 
     def relation_of(self, factor: Array, relative_epsilon: float) -> AnyRelation:
         """Return the relation between the factor's rows, learned or implied."""
-        return LearnedRelation.start(1.0, factor, relative_epsilon).relation
+        return Relation.of_factor(factor, relative_epsilon * leading_square(factor))
 
 
 @saved
@@ -233,156 +231,6 @@ class Simplex(Constraint):
         return positive(factor - xp.max(excess, axis=1, keepdims=True))
 
 
-def leading_square(factor: Array) -> float:
-    """Largest singular value squared, from which smoothing takes its scale.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.penalties import leading_square
-    >>> leading_square(np.array([[3.0, 4.0]]))
-    25.0
-    """
-    xp = namespace(factor)
-    tall = factor.shape[0] >= factor.shape[1]
-    gram = factor.T @ factor if tall else factor @ factor.T
-    # A factor that an earlier fit has shrunk to nothing would leave no smoothing at all.
-    least = float(xp.finfo(factor.dtype).smallest_normal) ** 0.5
-    return max(float(xp.linalg.eigvalsh(gram)[-1]), least)
-
-
-_NOT_LEARNED = Relation(np.zeros((0, 0)), np.zeros(0), 1.0)
-
-
-@saved
-@dataclass(frozen=True)
-class LearnedRelation(Penalty):
-    r"""The paper's penalty, smoothed: :math:`\mathrm{tr}(Q^\top R^{-1} Q) + ε\,\mathrm{tr} R^{-1}`.
-
-    ``R`` is the relation learned from the factor. At the best ``R`` the value is
-    :math:`(\sum_k \sqrt{d_k^2 + ε} + (n - K)\sqrt ε)^2`, a smoothed squared nuclear norm.
-    ``epsilon`` is set from the scale of the starting factor and only ever lowered, so that the
-    objective cannot rise.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.penalties import LearnedRelation
-    >>> factor = np.array([[3.0], [4.0]])
-    >>> penalty = LearnedRelation.start(1.0, factor, relative_epsilon=1e-8)
-    >>> round(penalty.value(factor), 2)
-    25.01
-    """
-
-    epsilon: float = 1.0
-    lowest: float = 0.0
-    relation: Relation = _NOT_LEARNED
-    at_rest: bool = False
-
-    root: ClassVar[float | None] = 1.0
-
-    @classmethod
-    def start(cls, strength: float, factor: Array, relative_epsilon: float) -> LearnedRelation:
-        """Return the penalty at a starting factor, smoothed relative to its largest root."""
-        return cls(strength).started(factor, relative_epsilon)
-
-    def started(self, factor: Array, relative_epsilon: float) -> LearnedRelation:
-        scale = leading_square(factor)
-        epsilon = relative_epsilon * scale
-        relation = Relation.of_factor(factor, epsilon)
-        return replace(
-            self, epsilon=epsilon, lowest=1e-12 * scale, relation=relation, at_rest=False
-        )
-
-    def value(self, factor: Array) -> float:
-        inside = self.relation.basis.T @ factor
-        outside = factor - self.relation.basis @ inside
-        trace = self.relation.trace
-        spread = dot(inside / self.relation.roots[:, None], inside)
-        spread += dot(outside, outside) / self.relation.floor
-        return self.strength * (trace * spread + self.epsilon * self.relation.inverse_trace)
-
-    def curvature(self, factor: Array) -> tuple[float, Array]:
-        alpha, low = self.relation.inverse_parts
-        return 2.0 * self.strength * alpha, (2.0 * self.strength) ** 0.5 * low
-
-    def gradient(self, factor: Array) -> Array:
-        return 2.0 * self.strength * self.relation.solve(factor)
-
-    def refreshed(self, factor: Array) -> LearnedRelation:
-        return replace(self, relation=Relation.of_factor(factor, self.epsilon))
-
-    def scaled(self, scale: float) -> LearnedRelation:
-        return replace(self, relation=self.relation.resized(scale, self.epsilon))
-
-    def pull(self, factor: Array) -> float:
-        return dot(self.gradient(factor), factor)
-
-    def annealed(self, factor: Array, shrink: float, floor: float) -> LearnedRelation:
-        # Once at rest it stays: following the factor's scale any further would drag ε down.
-        if self.at_rest:
-            return self
-        largest = float(namespace(factor).max(self.relation.roots)) ** 2 - self.epsilon
-        target = max(floor * largest, self.lowest)
-        epsilon = min(self.epsilon, max(shrink * self.epsilon, target))
-        relation = self.relation.resized(1.0, epsilon)
-        return replace(self, epsilon=epsilon, relation=relation, at_rest=epsilon <= target)
-
-    @property
-    def settled(self) -> bool:
-        return self.at_rest
-
-    @property
-    def least(self) -> float:
-        return self.strength * self.epsilon * self.relation.shape[0] ** 2
-
-    def whitener(self, factor: Array) -> Array | None:
-        # A row g raises the value by strength·trace·g (FᵀF + εI)^(-1/2) gᵀ, to first order.
-        xp = namespace(factor)
-        values, basis = xp.linalg.eigh(factor.T @ factor)
-        roots = xp.sqrt(xp.clip(values, min=0.0) + self.epsilon)
-        return basis / xp.sqrt(self._rates(roots))[None, :]
-
-    def _rates(self, roots: Array) -> Array:
-        """Cost of a unit row along each singular direction."""
-        return self.strength * self.relation.trace / roots
-
-    def relation_of(self, factor: Array, relative_epsilon: float) -> Relation:
-        return self.relation
-
-
-@saved
-@dataclass(frozen=True)
-class RidgedRelation(LearnedRelation):
-    r"""The learned relation beside a plain ridge: :math:`λ\,p(Q) + μ \|Q\|_F^2`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.penalties import RidgedRelation
-    >>> factor = np.array([[3.0], [4.0]])
-    >>> round(RidgedRelation(1.0, ridge=2.0).started(factor, 1e-8).value(factor), 2)
-    75.01
-    """
-
-    ridge: float = 0.0
-
-    root: ClassVar[float | None] = None
-
-    def value(self, factor: Array) -> float:
-        return super().value(factor) + self.ridge * dot(factor, factor)
-
-    def curvature(self, factor: Array) -> tuple[float, Array]:
-        alpha, low = super().curvature(factor)
-        return alpha + 2.0 * self.ridge, low
-
-    def gradient(self, factor: Array) -> Array:
-        return super().gradient(factor) + 2.0 * self.ridge * factor
-
-    def _rates(self, roots: Array) -> Array:
-        return super()._rates(roots) + self.ridge
-
-
 def spectral(penalties: Iterable[Penalty]) -> bool:
     """Whether penalties see the singular values of their factors only, so that factors may turn.
 
@@ -393,15 +241,3 @@ def spectral(penalties: Iterable[Penalty]) -> bool:
     (True, False)
     """
     return all(penalty.root is not None for penalty in penalties)
-
-
-def choose_penalty(entry: Penalty | float) -> Penalty:
-    """Return the penalty itself, or the learned relation of that strength.
-
-    Examples
-    --------
-    >>> from comtl.penalties import choose_penalty
-    >>> choose_penalty(0.5).strength
-    0.5
-    """
-    return entry if isinstance(entry, Penalty) else LearnedRelation(entry)

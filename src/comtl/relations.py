@@ -176,5 +176,23 @@ class SparseRelation:
         return (self.basis / self.values[None, :]) @ self.basis.T
 
 
+def leading_square(factor: Array) -> float:
+    """Largest singular value squared, from which smoothing takes its scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.relations import leading_square
+    >>> leading_square(np.array([[3.0, 4.0]]))
+    25.0
+    """
+    xp = namespace(factor)
+    tall = factor.shape[0] >= factor.shape[1]
+    gram = factor.T @ factor if tall else factor @ factor.T
+    # A factor that an earlier fit has shrunk to nothing would leave no smoothing at all.
+    least = float(xp.finfo(factor.dtype).smallest_normal) ** 0.5
+    return max(float(xp.linalg.eigvalsh(gram)[-1]), least)
+
+
 AnyRelation = Relation | SparseRelation
 """What a model may have learned between features or tasks."""

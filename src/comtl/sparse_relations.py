@@ -19,8 +19,9 @@ from typing import ClassVar
 import numpy as np
 
 from .arrays import DENSE_SIDE, Array, dot, namespace
-from .penalties import LearnedRelation, Penalty, leading_square
-from .relations import SparseRelation
+from .learned_relations import LearnedRelation
+from .penalties import Penalty
+from .relations import SparseRelation, leading_square
 from .saving.registry import saved
 from .solvers.sparse_precision import links, sparse_precision
 

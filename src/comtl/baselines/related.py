@@ -7,9 +7,9 @@ from typing import Any
 from ..alternation import Recipe
 from ..base import LEAST
 from ..docstrings import documented
+from ..learned_relations import LearnedRelation, RidgedRelation
 from ..outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_number
-from ..penalties import LearnedRelation, RidgedRelation
 from .whole import WholeModel, whole_recipe
 
 

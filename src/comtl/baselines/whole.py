@@ -16,8 +16,9 @@ from ..alternation import Recipe, Schedule, Step
 from ..arrays import DENSE_BYTES
 from ..base import LEAST, FactorModel
 from ..factors import thin_svd
+from ..learned_relations import LearnedRelation
 from ..parameters import require_number
-from ..penalties import Free, LearnedRelation, Penalty
+from ..penalties import Free, Penalty
 from ..relations import AnyRelation
 from ..state import State
 from ..steps import Inner

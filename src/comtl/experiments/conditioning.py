@@ -12,8 +12,8 @@ from ..alternation import Recipe, Schedule, start_state
 from ..datafits.rows import RowsDatafit
 from ..datasets import SYNTHETIC
 from ..design import Design
+from ..learned_relations import LearnedRelation
 from ..losses import Squared
-from ..penalties import LearnedRelation
 from ..solvers.conjugate_gradient import conjugate_gradient
 from ..systems import FeatureSystem
 

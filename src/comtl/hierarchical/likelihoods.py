@@ -39,9 +39,10 @@ class Likelihood(ABC):
         ``gain`` is what a change of the scales of effects takes off the squared errors.
         """
 
-    @abstractmethod
     def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
         """Covariances of the weights of every task, ``(T, q, q)``."""
+        assert posterior.covariances is not None
+        return posterior.covariances
 
     @abstractmethod
     def log_prior(self, prior: Prior) -> float:
@@ -118,10 +119,6 @@ class Gaussian(NormalNoise):
 
     def infer(self, prior: Prior) -> Posterior:
         return infer(self.data, prior)
-
-    def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
-        assert posterior.covariances is not None
-        return posterior.covariances
 
     @property
     def counts(self) -> np.ndarray:
@@ -223,10 +220,6 @@ class Bernoulli(Likelihood):
         normal = 0.5 * np.log(2.0 * np.pi) * float(self.data.gram[:, -1, -1].sum())
         bound = posterior.log_evidence + normal + self._constant()
         return replace(posterior, log_evidence=bound)
-
-    def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
-        assert posterior.covariances is not None
-        return posterior.covariances
 
     def _constant(self) -> float:
         at = self.places
