@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, singledispatch
 from itertools import product
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -46,19 +47,69 @@ Within = Callable[[RowsDatafit, State, np.ndarray | None], tuple[np.ndarray, np.
 """Task factor and intercepts of new tasks without a residual."""
 
 
-def adapt_columns(
-    state: State, units: Units, cells: TaskData, loss: Loss, within: Within, *, residual: bool
-) -> tuple[np.ndarray, np.ndarray, sparse.csr_array | None]:
-    """Return task factor, intercepts (user units) and residual (user units) of new columns."""
-    point = state.factors
-    whitener = state.penalties["G"].whitener(point.G)
-    design = units.design(cells.X)
-    y = units.target(cells.y).astype(cells.X.dtype)
-    fit = RowsDatafit(design, y, cells.weights, cells.offsets, loss, cells.rows)
+New = tuple[np.ndarray, np.ndarray, sparse.csr_array | None]
+"""Task factor, intercepts and residual of new columns, in the user's units."""
+
+
+@dataclass(frozen=True, eq=False)
+class Adaptation:
+    """A fitted model as new tasks build on it.
+
+    Parameters
+    ----------
+    state : State
+        Factors and penalties of the fit.
+    units : Units
+        Those of the fit.
+    loss : Loss
+        Loss of a cell.
+    within : callable
+        Fits new tasks without a residual.
+    """
+
+    state: State
+    units: Units
+    loss: Loss
+    within: Within
+
+    @property
+    def whitener(self) -> np.ndarray | None:
+        """Coordinates in which the penalty of a new row of ``G`` is plain ridge."""
+        return self.state.penalties["G"].whitener(self.state.factors.G)
+
+    def rows(self, cells: TaskData) -> RowsDatafit:
+        """New cells in the units of the fit."""
+        y = self.units.target(cells.y).astype(cells.dtype)
+        design = self.units.design(cells.X)
+        return RowsDatafit(design, y, cells.weights, cells.offsets, self.loss, cells.rows)
+
+    def losses(self, cells: TaskData) -> np.ndarray:
+        """Leave-one-out loss of the cells for each of the sizes to choose from."""
+        return _selection_losses(self.rows(cells), self.state, self.whitener, self.within)
+
+    def best(self, losses: np.ndarray) -> Sizes:
+        """The sizes with the lowest loss."""
+        return _candidates(self.state, self.whitener is not None)[int(losses.argmin())]
+
+    def columns(self, cells: TaskData, sizes: Sizes | None) -> New:
+        """Columns of new tasks with a residual of given sizes, or within the span."""
+        return _columns(self, self.rows(cells), sizes)
+
+
+@singledispatch
+def adapt_columns(cells: Any, adaptation: Adaptation, *, residual: bool) -> New:
+    """Columns of weights of new tasks."""
+    sizes = adaptation.best(adaptation.losses(cells)) if residual else None
+    return adaptation.columns(cells, sizes)
+
+
+def _columns(adaptation: Adaptation, fit: RowsDatafit, sizes: Sizes | None) -> New:
+    state, units, within = adaptation.state, adaptation.units, adaptation.within
+    point, whitener = state.factors, adaptation.whitener
     meeting = units.shift @ point.shared
     beyond = None
-    if residual:
-        G, intercepts, own = _beyond_span(fit, state, whitener, within)
+    if sizes is not None:
+        G, intercepts, own = _beyond_span(fit, state, whitener, within, sizes)
         meeting = meeting + own @ units.shift
         beyond = sparse.csr_array(own * (units.target_scale * units.inverse_scale))
         beyond.eliminate_zeros()
@@ -144,20 +195,29 @@ def _candidates(state: State, smooth: bool) -> list[Sizes]:
     return [s for s in grid if s.factor or s.residual or not smooth] + alone
 
 
-def _beyond_span(
+def _start(
     fit: RowsDatafit, state: State, whitener: np.ndarray | None, within: Within
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Choose the sizes by leave-one-out, then fit every new task with them."""
-    point, smooth = state.factors, whitener is not None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[bool, np.ndarray]]:
+    """Task factor and intercepts to start from, the lift of rows, and scores with and without."""
+    point = state.factors
     G = np.zeros((fit.n_tasks, point.G.shape[1]), dtype=point.G.dtype)
     intercepts = np.full(fit.n_tasks, point.offset, dtype=G.dtype)
     if whitener is None:
         G, intercepts = within(fit, state, None)
         whitener = np.eye(G.shape[1], dtype=G.dtype)
-    lift = point.directions @ whitener
     columns = np.concatenate([point.directions, point.shared[:, None]], axis=1)
     bare = np.full(len(fit.y), point.offset, dtype=G.dtype)
     bases = {True: fit.scores(columns, with_ones(G), intercepts), False: bare}
+    return G, intercepts, whitener, bases
+
+
+def _selection_losses(
+    fit: RowsDatafit, state: State, whitener: np.ndarray | None, within: Within
+) -> np.ndarray:
+    """Leave-one-out loss for each of the sizes to choose from."""
+    smooth = whitener is not None
+    G, _, whitener, bases = _start(fit, state, whitener, within)
+    lift = state.factors.directions @ whitener
     candidates = _candidates(state, smooth)
     losses = np.zeros(len(candidates))
     for batch in _batches(fit, lift, SELECTION_ROWS):
@@ -166,7 +226,16 @@ def _beyond_span(
         for number, sizes in enumerate(candidates):
             share = keeps if sizes.base else one
             losses[number] += _leave_one_out(fit, batch, sizes, bases[sizes.base], share)
-    best = candidates[int(losses.argmin())]
+    return losses
+
+
+def _beyond_span(
+    fit: RowsDatafit, state: State, whitener: np.ndarray | None, within: Within, best: Sizes
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Fit every new task with given sizes."""
+    point = state.factors
+    G, intercepts, whitener, bases = _start(fit, state, whitener, within)
+    lift = point.directions @ whitener
     beyond = np.zeros((fit.n_tasks, fit.n_features), dtype=G.dtype)
     if not best.base:
         G, intercepts = np.zeros_like(G), np.full_like(intercepts, point.offset)

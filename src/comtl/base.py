@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from .adaptation import adapt_columns, within_span
+from .adaptation import Adaptation, adapt_columns, within_span
 from .alternation import Recipe, Schedule, Step, alternate, resume, start_state
 from .checkpoints import Checkpoint
 from .data import TaskData
@@ -233,7 +233,7 @@ class FactorModel(CellModel):
         ranks = self._recipe(data.n_features, len(columns.task)).ranks
         same = factors.F.shape == (data.n_features, ranks[0])
         same = same and factors.G.shape == (len(columns.task), ranks[1])
-        return factors if same and factors.F.dtype == data.X.dtype else None
+        return factors if same and factors.F.dtype == data.dtype else None
 
     def _keep(
         self,
@@ -286,8 +286,8 @@ class FactorModel(CellModel):
         """
         data, columns = self._read_new(X, y, task, sample_weight)
         cells = self._binary(data, columns)
-        loss = self._loss()
-        new = adapt_columns(self._state, self._units, cells, loss, self._within, residual=residual)
+        told = Adaptation(self._state, self._units, self._loss(), self._within)
+        new = adapt_columns(cells, told, residual=residual)
         return self._joined(data, columns, new)
 
     def _within(

@@ -57,8 +57,7 @@ class Checkpoint:
             for name, value in model.get_params(deep=False).items()
             if name not in INDIFFERENT
         }
-        cells = (data.X, data.y, data.codes, data.weights, data.rows, data.tasks, data.classes)
-        return cls(path, joblib.hash((type(model).__name__, parameters, cells)))
+        return cls(path, joblib.hash((type(model).__name__, parameters, data.fingerprint)))
 
     def _read(self, path: Path) -> dict[str, Any]:
         content = load(path)

@@ -1,10 +1,12 @@
 """The training cells, grouped by task; the only place that validates input."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
+import joblib
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
@@ -90,6 +92,39 @@ class TaskData:
         """Number of observed targets."""
         return len(self.y)
 
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the features."""
+        return self.X.dtype
+
+    @property
+    def weight(self) -> float:
+        """Weight of all cells."""
+        return float(self.weights.sum())
+
+    def average(self, measure: Callable[["TaskData"], float]) -> float:
+        """Weighted mean over all cells, where ``measure`` gives that of some of them."""
+        return measure(self)
+
+    @property
+    def reach(self) -> float:
+        """Largest absolute target."""
+        return float(np.abs(self.y).max())
+
+    @property
+    def seen(self) -> np.ndarray:
+        """Whether a task has cells of a class, ``(n_tasks, n_classes)``."""
+        assert self.classes is not None
+        table = np.zeros((self.n_tasks, len(self.classes)), dtype=bool)
+        table[self.codes, self.y] = True
+        return table
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells these cells from others."""
+        cells = (self.X, self.y, self.codes, self.weights, self.rows, self.tasks, self.classes)
+        return joblib.hash(cells)
+
     @cached_property
     def codes(self) -> np.ndarray:
         """Task of each cell, as an index into `tasks`."""
@@ -164,7 +199,7 @@ def read_training(
             "y is two-dimensional, so each of its columns is a task, and task= or task_column "
             "cannot be given as well. Leave them out, or pass a one-dimensional y."
         )
-    return _encode_classes(data, classes) if classification else data
+    return _encode_classes(data, classes, partial) if classification else data
 
 
 def read_rows(estimator: Any, X: Any, task: Any = None) -> tuple[Matrix, np.ndarray | None]:
@@ -329,7 +364,7 @@ def _offsets(counts: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
 
 
-def _encode_classes(data: TaskData, known: np.ndarray | None) -> TaskData:
+def _encode_classes(data: TaskData, known: np.ndarray | None, partial: bool) -> TaskData:
     classes, y = np.unique(data.y, return_inverse=True)
     if known is not None:
         fresh = classes[~np.isin(classes, known)]
@@ -339,11 +374,8 @@ def _encode_classes(data: TaskData, known: np.ndarray | None) -> TaskData:
                 "model with rows of all classes."
             )
         return replace(data, y=np.searchsorted(known, classes)[y], classes=known)
-    if len(classes) == 1:
-        raise ValueError(
-            f"y holds only one class, {classes.tolist()[0]!r}; a classifier needs at least two "
-            "(rows of weight zero do not count)."
-        )
+    if not partial:
+        _check_several(classes)
     if data.multi_output and len(classes) > 2 and data.n_tasks == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected: with more than two "
@@ -352,10 +384,25 @@ def _encode_classes(data: TaskData, known: np.ndarray | None) -> TaskData:
             stacklevel=4,
         )
         data = replace(data, X=data.X[data.rows], rows=None, multi_output=False)
-    if data.multi_output and len(classes) > 2:
+    if data.multi_output and not partial:
+        check_classes(classes, multi_output=True)
+    return replace(data, y=y, classes=classes)
+
+
+def check_classes(classes: np.ndarray, *, multi_output: bool) -> None:
+    """Refuse a single class, and more than two in a table of targets."""
+    _check_several(classes)
+    if multi_output and len(classes) > 2:
         raise ValueError(
             "A two-dimensional y must be binary: two classes over all its columns, got "
             f"{len(classes)}: {classes[:10].tolist()}. For more classes pass a one-dimensional y "
             "with the task of each row."
         )
-    return replace(data, y=y, classes=classes)
+
+
+def _check_several(classes: np.ndarray) -> None:
+    if len(classes) == 1:
+        raise ValueError(
+            f"y holds only one class, {classes.tolist()[0]!r}; a classifier needs at least two "
+            "(rows of weight zero do not count)."
+        )

@@ -53,26 +53,15 @@ class Design:
     ) -> Design:
         """Rows centred and scaled to unit (weighted) variance, or unit mean square uncentred."""
         blocks = RowBlocks(X)
-        largest = _largest(blocks)
-        if not scale and not np.all(largest < np.finfo(X.dtype).max ** 0.25):
-            raise ValueError(
-                "X has values too large to square safely; rescale its columns or leave "
-                "standardize=True."
-            )
-        unit = np.where(largest > 0, largest, 1.0)
-        mean, second = _moments(blocks, unit, weights, center)
-        # The mean of n equal numbers is off by some roundings of double precision.
-        tiny = np.finfo(np.float64).eps * (X.shape[0] + 10)
-        constant = second <= (tiny * np.abs(mean)) ** 2
-        inverse = np.ones_like(unit)
-        if scale:
-            with np.errstate(over="ignore", divide="ignore"):
-                inverse = 1.0 / np.sqrt(np.where(constant, 1.0, second)) / unit
-        if not np.all(np.isfinite(inverse)):
-            bad = int(np.flatnonzero(~np.isfinite(inverse))[0])
-            raise ValueError(f"Column {bad} of X is too small to scale; multiply it up first.")
-        inverse = np.where(constant, 0.0, inverse).astype(X.dtype)
-        return cls(X, (mean * (unit * inverse)).astype(X.dtype), inverse)
+        unit = column_units(column_extent(blocks), X.dtype, scale=scale)
+        total = float(weights.astype(np.float64).sum())
+        mean = np.zeros(X.shape[1])
+        if center:
+            mean = column_sums(blocks, unit, weights) / total
+        squares = column_squares(blocks, unit, mean, weights)
+        count = int(np.count_nonzero(weights)) if blocks.packed else None
+        told = unit, mean, squares, total, X.shape[0], count
+        return cls(X, *standard_units(*told, X.dtype, scale=scale))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -134,26 +123,16 @@ class Design:
         For few columns the whole matrix, else its leading part.
         """
         xp = namespace(weights)
-        total = float(xp.sum(weights))
         rows, columns = self.shape
-        few = columns <= DENSE_SIDE
-        if few:
-            step = rows * columns // max(_SAMPLE_CELLS[0], 8 * columns**2)
-        else:
-            step = self.blocks.filled // _SAMPLE_CELLS[1]
+        step = sample_step(rows, columns, self.blocks.filled)
         if step > 1:
             # Every so many rows: tasks lie next to each other, so each has its part.
             kept = np.arange(0, rows, step)
             sample = Design(self.X[kept], self.shift, self.inverse_scale)
             return sample.covariance(xp.take(weights, xp.asarray(kept), axis=0), rank, seed)
-        if few:
-            moments = xp.zeros((columns, columns), dtype=self.dtype)
-            for start, stop in self.dense_blocks():
-                # One array on both sides lets BLAS fill one triangle only.
-                block = self.dense_rows(start, stop) * xp.sqrt(weights[start:stop])[:, None]
-                moments = moments + block.T @ block
-            values, basis = xp.linalg.eigh(moments / total)
-            return Covariance(basis, xp.clip(values, min=0.0), 0.0)
+        total = float(xp.sum(weights))
+        if columns <= DENSE_SIDE:
+            return Covariance.of_moments(self.second_moments(weights) / total)
         rng = np.random.default_rng(seed)
         basis = xp.asarray(rng.standard_normal((columns, rank)), dtype=self.dtype)
         for _ in range(3):
@@ -163,6 +142,17 @@ class Design:
         left, values, _ = xp.linalg.svd(triangle, full_matrices=False)
         rest = max(self._mean_square(weights, total) - float(xp.sum(values)), 0.0)
         return Covariance(basis @ left, values, rest / (columns - rank))
+
+    def second_moments(self, weights: Array) -> Array:
+        """Weighted sum of ``x xᵀ`` over the rows."""
+        xp = namespace(weights)
+        columns = self.shape[1]
+        moments = xp.zeros((columns, columns), dtype=self.dtype)
+        for start, stop in self.dense_blocks():
+            # One array on both sides lets BLAS fill one triangle only.
+            block = self.dense_rows(start, stop) * xp.sqrt(weights[start:stop])[:, None]
+            moments = moments + block.T @ block
+        return moments
 
     def _mean_square(self, weights: Array, total: float) -> float:
         """Trace of the pooled second moments."""
@@ -196,6 +186,13 @@ class Covariance:
     values: Array
     rest: float
 
+    @classmethod
+    def of_moments(cls, moments: Array) -> Covariance:
+        """The whole matrix, by its eigenvectors."""
+        xp = namespace(moments)
+        values, basis = xp.linalg.eigh(moments)
+        return cls(basis, xp.clip(values, min=0.0), 0.0)
+
     def toarray(self) -> Array:
         """Return the dense matrix: for tests and small sizes."""
         xp = namespace(self.basis)
@@ -203,7 +200,14 @@ class Covariance:
         return self.rest * eye + (self.basis * (self.values - self.rest)[None, :]) @ self.basis.T
 
 
-def _largest(blocks: RowBlocks) -> np.ndarray:
+def sample_step(rows: int, columns: int, filled: int) -> int:
+    """Every how many rows one is enough for the covariance of the columns."""
+    if columns <= DENSE_SIDE:
+        return rows * columns // max(_SAMPLE_CELLS[0], 8 * columns**2)
+    return filled // _SAMPLE_CELLS[1]
+
+
+def column_extent(blocks: RowBlocks) -> np.ndarray:
     """Largest absolute value of each column."""
 
     def part(number: int) -> np.ndarray:
@@ -220,20 +224,21 @@ def _extent(rows: Any) -> np.ndarray:
     return largest
 
 
-def _moments(
-    blocks: RowBlocks, unit: np.ndarray, weights: np.ndarray, center: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and central second moment of the columns over ``unit``, in two passes.
+def column_units(largest: np.ndarray, dtype: Any, *, scale: bool) -> np.ndarray:
+    """Sizes of the columns to sum them up in, so that squares stay within range."""
+    if not scale and not np.all(largest < np.finfo(dtype).max ** 0.25):
+        raise ValueError(
+            "X has values too large to square safely; rescale its columns or leave "
+            "standardize=True."
+        )
+    return np.where(largest > 0, largest, 1.0)
 
-    Summed up in double precision whatever the type of the rows.
-    """
-    weights = weights.astype(np.float64)
-    total = float(weights.sum())
-    columns = blocks.shape[1]
-    unit = unit.astype(np.float64)
-    mean = np.zeros(columns)
 
-    def first(number: int) -> np.ndarray:
+def column_sums(blocks: RowBlocks, unit: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weighted sums of the columns over ``unit``, in double precision."""
+    weights, unit, columns = weights.astype(np.float64), unit.astype(np.float64), blocks.shape[1]
+
+    def part(number: int) -> np.ndarray:
         sums = np.zeros(columns)
         for block in blocks.chunk(number):
             share = weights[block.start : block.stop]
@@ -244,7 +249,19 @@ def _moments(
                 sums += share @ (block.rows / unit)
         return sums
 
-    def second(number: int) -> np.ndarray:
+    return added(blocks.each(part, _WIDTH))
+
+
+def column_squares(
+    blocks: RowBlocks, unit: np.ndarray, mean: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Weighted squares about the mean of what is stored of each column, in double precision.
+
+    Of sparse rows also the weight and the number of entries stored, as further rows.
+    """
+    weights, unit, columns = weights.astype(np.float64), unit.astype(np.float64), blocks.shape[1]
+
+    def part(number: int) -> np.ndarray:
         sums = np.zeros((3, columns))
         for block in blocks.chunk(number):
             share = weights[block.start : block.stop]
@@ -258,11 +275,39 @@ def _moments(
                 sums[0] += share @ (block.rows / unit - mean) ** 2
         return sums
 
-    if center:
-        mean = added(blocks.each(first, _WIDTH)) / total
-    inside, filled, stored = added(blocks.each(second, _WIDTH))
-    if not blocks.packed:
-        return mean, inside / total
-    # Exactly zero where every row is stored: a difference of sums would leave its rounding.
-    blank = np.where(stored < np.count_nonzero(weights), np.maximum(total - filled, 0.0), 0.0)
-    return mean, (inside + blank * mean**2) / total
+    return added(blocks.each(part, _WIDTH))
+
+
+def standard_units(
+    unit: np.ndarray,
+    mean: np.ndarray,
+    squares: np.ndarray,
+    total: float,
+    rows: int,
+    counted: int | None,
+    dtype: Any,
+    *,
+    scale: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Shift and inverse scale of the columns, from what was summed up of them.
+
+    ``total`` is the weight of the rows and, for sparse ones, ``counted`` how many have some.
+    """
+    inside, filled, stored = squares
+    second = inside / total
+    if counted is not None:
+        # Exactly zero where every row is stored: a difference of sums would leave its rounding.
+        blank = np.where(stored < counted, np.maximum(total - filled, 0.0), 0.0)
+        second = (inside + blank * mean**2) / total
+    # The mean of n equal numbers is off by some roundings of double precision.
+    tiny = np.finfo(np.float64).eps * (rows + 10)
+    constant = second <= (tiny * np.abs(mean)) ** 2
+    inverse = np.ones_like(unit)
+    if scale:
+        with np.errstate(over="ignore", divide="ignore"):
+            inverse = 1.0 / np.sqrt(np.where(constant, 1.0, second)) / unit
+    if not np.all(np.isfinite(inverse)):
+        bad = int(np.flatnonzero(~np.isfinite(inverse))[0])
+        raise ValueError(f"Column {bad} of X is too small to scale; multiply it up first.")
+    inverse = np.where(constant, 0.0, inverse).astype(dtype)
+    return (mean * (unit * inverse)).astype(dtype), inverse

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .clusters import cluster_rows, embeddings
-from .data import TaskData, check_finite, encode_tasks, read_rows, read_training
+from .data import TaskData, check_finite, encode_tasks, read_rows
 from .factors import padded
 from .frames import is_frame
 from .losses import Loss
@@ -228,22 +228,17 @@ class FittedTasks(Shown):
     def _read_new(self, X: Any, y: Any, task: Any, sample_weight: Any) -> tuple[TaskData, Columns]:
         """Validated cells of further tasks, and their columns of weights."""
         check_is_fitted(self)
-        read_rows(self, X, task)
         reader = copy.copy(self)
-        data = read_training(
-            reader,
-            X,
-            y,
-            task,
-            sample_weight,
-            classification=self._classification,
-            classes=self._known_classes,
-        )
+        data = self._read_cells(reader, X, y, task, sample_weight)
         if self._multi_output and not is_frame(y) and self.tasks_.dtype.kind == "i":
             # The columns of an array have no names: they go on counting.
             data = replace(data, tasks=data.tasks + self.tasks_.max() + 1)
         self._refuse_known(data)
         return data, Columns.of(data)
+
+    @abstractmethod
+    def _read_cells(self, reader: Any, *cells: Any) -> TaskData:
+        """Validated cells of further tasks; ``reader`` learns what the fit learned of X."""
 
     def _refuse_known(self, data: TaskData) -> None:
         """Refuse what cannot be joined to the tasks at hand."""

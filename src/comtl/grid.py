@@ -48,7 +48,7 @@ class Fold:
     @property
     def weight(self) -> float:
         """Weight of the cells held out."""
-        return float(self.test.weights.sum())
+        return self.test.weight
 
     def losses(self, models: Iterable[FactorModel], *, screen: bool) -> list[float]:
         """Held-out losses of models, each fitted on its own, or roughly from the one before."""
@@ -64,8 +64,12 @@ class Fold:
             if screen:
                 earlier = step.state.factors
             model._keep(step, [], self.problem, self.train, self.columns, seed)
-            found.append(model._held_out_loss(self.test, self.unit))
+            found.append(self.test.average(partial(_held_out_loss, model, self.unit)))
         return found
+
+
+def _held_out_loss(model: FactorModel, unit: float, test: TaskData) -> float:
+    return model._held_out_loss(test, unit)
 
 
 def distinct(models: Sequence[FactorModel], size: tuple[int, int]) -> list[int]:

@@ -10,6 +10,9 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from .data import TaskData, encode_tasks
 from .frames import read_classes, read_numbers
+from .partitions.collections import is_partitioned
+from .partitions.predicting import by_partition
+from .partitions.scoring import score_partitions
 from .problem import Columns, binary_cells
 from .training import TaskModel
 
@@ -29,6 +32,7 @@ class RegressorOutputs(RegressorMixin, TaskModel):
         gap = (data.y - self._cell_scores(data, codes)) / unit
         return float(np.average(gap**2, weights=data.weights))
 
+    @by_partition
     def predict(self, X: Any, task: Any = None) -> np.ndarray:
         """Predict the target of each row for its task.
 
@@ -64,6 +68,8 @@ class RegressorOutputs(RegressorMixin, TaskModel):
         float
             The score, at best 1.
         """
+        if is_partitioned(X, y, task, sample_weight):
+            return score_partitions(self, X, y, task, sample_weight)
         guess = self.predict(X, task)
         truth, missing = read_numbers(y, guess.dtype)
         return mean_over_columns(r2_score, truth, guess, missing, sample_weight, least=2)
@@ -90,6 +96,7 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         self.classes_ = data.classes
         super()._describe(data, columns)
 
+    @by_partition
     def decision_function(self, X: Any, task: Any = None) -> np.ndarray:
         """Return the scores of the classes.
 
@@ -122,6 +129,7 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         lowest = np.where(seen, scores, np.inf).min(axis=1, keepdims=True)
         return np.where(seen, scores, lowest - np.maximum(1.0, np.abs(lowest))), seen
 
+    @by_partition
     def predict_proba(self, X: Any, task: Any = None) -> np.ndarray:
         """Return the probabilities of the classes.
 
@@ -149,6 +157,7 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, task))
 
+    @by_partition
     def predict(self, X: Any, task: Any = None) -> np.ndarray:
         """Predict the class of each row for its task.
 
@@ -187,6 +196,8 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         float
             The accuracy.
         """
+        if is_partitioned(X, y, task, sample_weight):
+            return score_partitions(self, X, y, task, sample_weight)
         guess = self.predict(X, task)
         truth, missing = read_classes(y)
         return mean_over_columns(accuracy_score, truth, guess, missing, sample_weight)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -85,10 +87,7 @@ class Columns:
         if data.classes is None or len(data.classes) == 2:
             tasks = np.arange(data.n_tasks)
             return cls(tasks, np.ones_like(tasks), None)
-        shape = (data.n_tasks, len(data.classes))
-        seen = np.zeros(shape, dtype=bool)
-        seen[data.codes, data.y] = True
-        return cls.seen(seen)
+        return cls.seen(data.seen)
 
     @classmethod
     def seen(cls, seen: np.ndarray) -> Columns:
@@ -99,7 +98,8 @@ class Columns:
         return cls(task, label, index)
 
 
-def binary_cells(data: TaskData, columns: Columns) -> TaskData:
+@singledispatch
+def binary_cells(data: Any, columns: Columns) -> Any:
     """Cells with targets -1 and +1: one class against the rest of its task's rows."""
     dtype = data.X.dtype
     if columns.index is None:
@@ -119,8 +119,9 @@ def binary_cells(data: TaskData, columns: Columns) -> TaskData:
     )
 
 
+@singledispatch
 def build_problem(
-    data: TaskData,
+    data: Any,
     loss: Loss,
     *,
     center: bool,
@@ -135,11 +136,7 @@ def build_problem(
     ``grams`` says whether Grams may serve at all.
     """
     weights = data.weights
-    row_weights = weights
-    if data.rows is not None:
-        row_weights = np.bincount(data.rows, weights, minlength=data.X.shape[0])
-        row_weights = row_weights.astype(data.X.dtype)
-    design = Design.standardized(data.X, row_weights, center=center, scale=standardize)
+    design = Design.standardized(data.X, row_weights(data), center=center, scale=standardize)
     shift, scale = 0.0, 1.0
     if scale_target:
         shift, scale = target_units(data.y, weights, center=center, scale=standardize)
@@ -150,18 +147,36 @@ def build_problem(
     return Problem(choose_datafit(data, design, y, loss, width), units)
 
 
+def row_weights(data: TaskData) -> np.ndarray:
+    """Weight of all cells of each row of X."""
+    if data.rows is None:
+        return data.weights
+    return np.bincount(data.rows, data.weights, minlength=data.X.shape[0]).astype(data.dtype)
+
+
 def target_units(
     y: np.ndarray, weights: np.ndarray, *, center: bool, scale: bool
 ) -> tuple[float, float]:
     """Weighted mean and spread of the target, safe at any size."""
-    unit = float(np.abs(y).max()) or 1.0
+    unit = target_unit(float(np.abs(y).max()), y.dtype, scale=scale)
     small = (y / unit).astype(np.float64)
     mean = float(np.average(small, weights=weights)) if center else 0.0
     spread = float(np.average((small - mean) ** 2, weights=weights)) ** 0.5
-    if not scale and not unit < np.finfo(y.dtype).max ** 0.25:
+    return target_units_of(mean, spread, unit, scale=scale)
+
+
+def target_unit(largest: float, dtype: np.dtype, *, scale: bool) -> float:
+    """Size of the target to sum it up in, so that squares stay within range."""
+    unit = largest or 1.0
+    if not scale and not unit < np.finfo(dtype).max ** 0.25:
         raise ValueError(
             "y has values too large to square safely; rescale it or leave standardize=True."
         )
+    return unit
+
+
+def target_units_of(mean: float, spread: float, unit: float, *, scale: bool) -> tuple[float, float]:
+    """Shift and scale of the target, from its mean and spread over ``unit``."""
     # A constant target leaves rounding only; its own size will do.
     return mean * unit, (spread if spread > 1e-12 else 1.0) * unit if scale else 1.0
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,17 +44,42 @@ class Rows:
         cells = (self.X, self.y, self.task, self.sample_weight)
         return read_training(reader, *cells, classification=reader._classification, **options)
 
+    def read_more(self, model: FittedTasks, reader: FittedTasks) -> TaskData:
+        """Validated cells of further tasks for a model; ``reader`` learns the columns again."""
+        read_rows(model, self.X, self.task)
+        return self.read(reader, classes=model._known_classes)
+
+    def here(self, reader: FittedTasks) -> Rows:
+        """Rows in the memory of this process, for models that need them there."""
+        return self
+
+    def nearby(self, reader: FittedTasks, data: TaskData) -> tuple[Rows, TaskData]:
+        """Rows and their cells as they serve many fits best: here they are in memory anyway."""
+        return self, data
+
+    @contextmanager
+    def side_by_side(self, n_jobs: int | None) -> Iterator[int | None]:
+        """Set up the jobs of many fits to these rows, and tell how many there may be."""
+        yield n_jobs
+
     def splits(self, reader: FittedTasks, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Row numbers of the folds; a number of folds cuts every task and class alike."""
         rows, labels = read_rows(reader, self.X, self.task)
         classes = read_classes(self.y)[0] if reader._classification else None
-        if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
-            strata = None
-            if classes is not None and (classes.ndim == 1 or classes.shape[1] == 1):
-                strata = classes.ravel()
-            splitter = TaskStratifiedKFold(require_integer("cv", cv, low=2))
-            return list(splitter.split(rows, strata, labels))
-        with warnings.catch_warnings():
-            # Tasks are offered to every splitter as groups, also to those without use for them.
-            warnings.filterwarnings("ignore", "The groups parameter is ignored")
-            return list(check_cv(cv).split(rows, self.y, labels))
+        return fold_numbers(cv, rows, self.y, labels, classes)
+
+
+def fold_numbers(
+    cv: Any, rows: Any, y: Any, labels: np.ndarray | None, classes: np.ndarray | None
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Row numbers of the training and test part of each fold."""
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        strata = None
+        if classes is not None and (classes.ndim == 1 or classes.shape[1] == 1):
+            strata = classes.ravel()
+        splitter = TaskStratifiedKFold(require_integer("cv", cv, low=2))
+        return list(splitter.split(rows, strata, labels))
+    with warnings.catch_warnings():
+        # Tasks are offered to every splitter as groups, also to those without use for them.
+        warnings.filterwarnings("ignore", "The groups parameter is ignored")
+        return list(check_cv(cv).split(rows, y, labels))

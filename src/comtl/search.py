@@ -60,8 +60,9 @@ def search(
     for model in models:
         model._check_parameters()
     data = rows.read(reader)
+    rows, data = rows.nearby(reader, data)
     # Losses are compared in units of the target, whose squares may be out of range.
-    unit = 1.0 if reader._classification else float(np.abs(data.y).max()) or 1.0
+    unit = 1.0 if reader._classification else data.reach or 1.0
 
     def folds() -> Iterator[Fold]:
         for split in rows.splits(reader, cv):
@@ -74,9 +75,10 @@ def search(
     columns = Columns.of(data)
     size = data.n_features, len(columns.task)
     kept = Checkpoint.of(checkpoint, reader, data)
-    losses, weights = grid_losses(
-        models, size, folds, warm=warm, n_jobs=n_jobs, kept=kept, watch=watch
-    )
+    with rows.side_by_side(n_jobs) as jobs:
+        losses, weights = grid_losses(
+            models, size, folds, warm=warm, n_jobs=jobs, kept=kept, watch=watch
+        )
     return Found(data, columns, losses, weights, unit, kept)
 
 

@@ -10,9 +10,18 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 from .data import TaskData
 from .fitted import FittedTasks
+from .partitions.collections import is_partitioned
+from .partitions.rows import PartitionedRows
 from .problem import Columns
 from .progress import UNWATCHED, Watch
 from .rows import Rows
+
+
+def rows_of(X: Any, y: Any, task: Any, sample_weight: Any) -> Rows:
+    """What a user hands over for a fit: rows in memory, or in partitions."""
+    if not is_partitioned(X, y, task, sample_weight):
+        return Rows(X, y, task, sample_weight)
+    return PartitionedRows(X, y, task, sample_weight)
 
 
 class TaskModel(CallbackSupportMixin, FittedTasks):
@@ -33,6 +42,9 @@ class TaskModel(CallbackSupportMixin, FittedTasks):
         self._check_parameters()
         self._fit(rows, UNWATCHED)
         return self
+
+    def _read_cells(self, reader: Any, *cells: Any) -> TaskData:
+        return rows_of(*cells).read_more(self, reader)
 
     def _describe(self, data: TaskData, columns: Columns) -> None:
         """Keep what the fit was told."""
@@ -65,7 +77,7 @@ class TaskModel(CallbackSupportMixin, FittedTasks):
         told = {"X": X, "y": y, "metadata": {"task": task, "sample_weight": sample_weight}}
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, **told)
-        self._fit(Rows(X, y, task, sample_weight), Watch(self, X, y))
+        self._fit(rows_of(X, y, task, sample_weight), Watch(self, X, y))
         attributes = partial(dict[str, Any], vars(self))
         context.call_on_fit_task_end(estimator=self, **told, reconstruction_attributes=attributes)
         return self

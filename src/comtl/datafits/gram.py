@@ -83,8 +83,7 @@ class GramDatafit(Datafit):
     def covariance(self) -> Covariance:
         xp = namespace(self.gram)
         pooled = xp.sum(self.gram, axis=0)
-        values, basis = xp.linalg.eigh(pooled[:-1, :-1] / pooled[-1, -1])
-        return Covariance(basis, xp.clip(values, min=0.0), 0.0)
+        return Covariance.of_moments(pooled[:-1, :-1] / pooled[-1, -1])
 
     def product(self, weights: Array) -> Array:
         """Each task's Gram times its own vector, ``(T, P + 1)``."""

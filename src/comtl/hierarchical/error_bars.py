@@ -9,6 +9,7 @@ import numpy as np
 
 from ..outputs import RegressorOutputs
 from ..parameters import require_level
+from ..partitions.predicting import by_partition
 
 
 class ErrorBars(RegressorOutputs):
@@ -22,6 +23,7 @@ class ErrorBars(RegressorOutputs):
     def _reach(self, level: float) -> tuple[float, float]:
         """Standard deviations between which a share ``level`` of targets lies."""
 
+    @by_partition
     def predict(self, X: Any, task: Any = None, return_std: bool = False) -> Any:
         """Predict the target of each row for its task.
 
@@ -43,6 +45,7 @@ class ErrorBars(RegressorOutputs):
         guess = self._scores(X, codes)
         return (guess, self._deviations(X, codes)) if return_std else guess
 
+    @by_partition
     def predict_interval(
         self, X: Any, level: float = 0.9, task: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -160,9 +161,35 @@ class GaussianRows(NormalNoise):
         return self.data.energy
 
 
+class OddsBound(Likelihood):
+    """Abstract likelihood of two classes by the odds of the score, through a quadratic bound."""
+
+    data: GramDatafit
+    """The bound as a quadratic of the tasks' weights."""
+
+    @property
+    @abstractmethod
+    def constant(self) -> float:
+        """What the bound has beside its quadratic part."""
+
+    def infer(self, prior: Prior) -> Posterior:
+        posterior = infer(self.data, prior)
+        # Of the normal likelihood only what depends on the effects is meant.
+        normal = 0.5 * np.log(2.0 * np.pi) * float(self.data.gram[:, -1, -1].sum())
+        bound = posterior.log_evidence + normal + self.constant
+        return replace(posterior, log_evidence=bound)
+
+    def log_prior(self, prior: Prior) -> float:
+        return 0.0
+
+    @property
+    def start_noise(self) -> float:
+        return 1.0
+
+
 @dataclass(frozen=True, eq=False)
-class Bernoulli(Likelihood):
-    """Two classes by the odds of the score, through a bound that is quadratic.
+class Bernoulli(OddsBound):
+    """Two classes of rows in memory.
 
     Parameters
     ----------
@@ -202,7 +229,7 @@ class Bernoulli(Likelihood):
     ) -> Bernoulli:
         """Bound at the given scores, at first at zero."""
         places = np.zeros(len(signs)) if places is None else places
-        share = 2.0 * weights * _curvature(places)
+        share = 2.0 * weights * bound_curvature(places)
         gram = segment_gram(rows, share, offsets)
         moment = segment_sum(rows * (0.5 * weights * signs)[:, None], offsets)
         return cls(
@@ -214,40 +241,38 @@ class Bernoulli(Likelihood):
             GramDatafit(gram, moment, np.zeros(len(offsets) - 1)),
         )
 
-    def infer(self, prior: Prior) -> Posterior:
-        posterior = infer(self.data, prior)
-        # Of the normal likelihood only what depends on the effects is meant.
-        normal = 0.5 * np.log(2.0 * np.pi) * float(self.data.gram[:, -1, -1].sum())
-        bound = posterior.log_evidence + normal + self._constant()
-        return replace(posterior, log_evidence=bound)
-
-    def _constant(self) -> float:
-        at = self.places
-        value = -np.logaddexp(0.0, -at) - 0.5 * at + _curvature(at) * at**2
-        return float(self.weights @ value)
+    @cached_property
+    def constant(self) -> float:
+        return float(bound_constant(self.weights, self.places).sum())
 
     def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
-        weights = np.repeat(posterior.weights, np.diff(self.offsets), axis=0)
-        scores = np.einsum("nq,nq->n", self.rows, weights)
         covariances = self.covariances(prior, posterior)
-        spread = segment_forms(self.rows, covariances, self.offsets)
-        places = np.sqrt(scores**2 + np.maximum(spread, 0.0))
+        places = bound_places(self.rows, posterior.weights, covariances, self.offsets)
         moved = Bernoulli.of(self.rows, self.signs, self.weights, self.offsets, places)
         return moved, prior
-
-    def log_prior(self, prior: Prior) -> float:
-        return 0.0
 
     @property
     def n_rows(self) -> float:
         return float(self.weights.sum())
 
-    @property
-    def start_noise(self) -> float:
-        return 1.0
+
+def bound_places(
+    rows: np.ndarray, weights: np.ndarray, covariances: np.ndarray, offsets: np.ndarray
+) -> np.ndarray:
+    """Scores at which the bound is best exact, given the weights of the tasks of the rows."""
+    own = np.repeat(weights, np.diff(offsets), axis=0)
+    scores = np.einsum("nq,nq->n", rows, own)
+    spread = segment_forms(rows, covariances, offsets)
+    return np.sqrt(scores**2 + np.maximum(spread, 0.0))
 
 
-def _curvature(places: np.ndarray) -> np.ndarray:
+def bound_constant(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """What the bound of each row has beside its quadratic part."""
+    value = -np.logaddexp(0.0, -places) - 0.5 * places + bound_curvature(places) * places**2
+    return weights * value
+
+
+def bound_curvature(places: np.ndarray) -> np.ndarray:
     """``λ(ξ)``, 1/8 at zero."""
     safe = np.where(np.abs(places) > 1e-4, places, 1.0)
     return np.where(np.abs(places) > 1e-4, np.tanh(0.5 * safe) / (4.0 * safe), 0.125)

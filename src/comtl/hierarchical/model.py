@@ -17,10 +17,11 @@ from ..problem import Columns
 from ..progress import UNWATCHED, Watch, logger, progress_shown
 from ..threads import single_blas
 from ..training import CellModel
+from . import partitioned  # noqa: F401  (registers populations in partitions)
 from .evidence import Stage
 from .families import STRUCTURES, Family
 from .likelihoods import Likelihood
-from .population import Population
+from .population import Population, check_size, population_of
 from .posterior import Prior
 
 
@@ -73,11 +74,10 @@ class HierarchicalModel(CellModel):
     def _population(self, data: TaskData, columns: Columns) -> Population:
         """Rows in the units of the fit."""
         cells = self._binary(data, columns)
-        population = Population.of(
+        check_size(cells.n_tasks, cells.n_features, type(self).__name__)
+        return population_of(
             cells, standardize=self.standardize, classification=self._classification
         )
-        population.check_size(type(self).__name__)
-        return population
 
     def _learn(self, data: TaskData, columns: Columns, watch: Watch = UNWATCHED) -> None:
         population = self._population(data, columns)

@@ -115,6 +115,7 @@ class MultitaskModel(TaskModel):
         require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
 
     def _fit(self, rows: Rows, watch: Watch) -> None:
+        rows = rows.here(self)
         data = rows.read(self)
         self._check_data(data)
         columns = Columns.of(data)
@@ -185,11 +186,14 @@ class MultitaskModel(TaskModel):
         missing = [number for number, name in enumerate(names) if name not in known]
         jobs = (delayed(self._fold)(rows, data, models, hinges, splits[n]) for n in missing)
         try:
-            found = zip(missing, Parallel(self.n_jobs, return_as="generator")(jobs), strict=True)
-            for number, part in watch.each(found, "fold", more=lambda one: one[0] != missing[-1]):
-                known[names[number]] = part
-                kept.put(names[number], part)
-                logger.info("%d of %d folds done", len(known), len(splits))
+            with rows.side_by_side(self.n_jobs) as count:
+                done = Parallel(count, return_as="generator")(jobs)
+                found = zip(missing, done, strict=True)
+                last = missing[-1:]
+                for number, part in watch.each(found, "fold", more=lambda one: [one[0]] != last):
+                    known[names[number]] = part
+                    kept.put(names[number], part)
+                    logger.info("%d of %d folds done", len(known), len(splits))
         except KeyboardInterrupt:
             if not known or not watch.outermost:
                 raise

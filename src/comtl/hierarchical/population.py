@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from ..arrays import DENSE_BYTES, DENSE_SIDE, with_ones
 from ..data import TaskData
 from ..datafits.gram import GramDatafit
 from ..design import Design
-from ..problem import Units, complete_table, target_units
+from ..problem import Units, complete_table, row_weights, target_units
 from .likelihoods import Bernoulli, Gaussian, GaussianRows, Likelihood
 from .row_posterior import TaskRows
 
@@ -31,16 +33,12 @@ class Population:
     @classmethod
     def of(cls, cells: TaskData, *, standardize: bool, classification: bool) -> Population:
         """Centre and scale; signs of classes are left as they are."""
-        weights = cells.weights
-        row_weights = weights
-        if cells.rows is not None:
-            row_weights = np.bincount(cells.rows, weights, minlength=cells.X.shape[0])
-        design = Design.standardized(cells.X, row_weights)
+        design = Design.standardized(cells.X, row_weights(cells))
         if not standardize:
             design = evenly_scaled(design)
         shift, scale = 0.0, 1.0
         if not classification:
-            shift, scale = target_units(cells.y, weights, center=True, scale=True)
+            shift, scale = target_units(cells.y, cells.weights, center=True, scale=True)
         units = Units(design.shift, design.inverse_scale, shift, scale)
         return cls(design, cells, units.target(cells.y), units)
 
@@ -64,16 +62,6 @@ class Population:
     def size(self) -> tuple[int, int]:
         """Number of columns of weights and of features."""
         return self.cells.n_tasks, self.cells.n_features
-
-    def check_size(self, owner: str) -> None:
-        """Refuse more features than covariances of all tasks have room for."""
-        tasks, features = self.size
-        if too_wide(features, tasks):
-            raise ValueError(
-                f"X has {features} features and there are {tasks} tasks, too many for the "
-                f"covariances of {owner}: leave out features or project them first (for text: "
-                "TruncatedSVD), or use BiFactor models, which have no such limit."
-            )
 
     @property
     def row_design(self) -> Design:
@@ -103,6 +91,22 @@ class Population:
         design = self.row_design
         return with_ones(
             np.concatenate([design.dense_rows(*part) for part in design.dense_blocks()])
+        )
+
+
+@singledispatch
+def population_of(cells: Any, *, standardize: bool, classification: bool) -> Any:
+    """Cells made ready, wherever they are."""
+    return Population.of(cells, standardize=standardize, classification=classification)
+
+
+def check_size(tasks: int, features: int, owner: str) -> None:
+    """Refuse more features than covariances of all tasks have room for."""
+    if too_wide(features, tasks):
+        raise ValueError(
+            f"X has {features} features and there are {tasks} tasks, too many for the "
+            f"covariances of {owner}: leave out features or project them first (for text: "
+            "TruncatedSVD), or use BiFactor models, which have no such limit."
         )
 
 

@@ -1,0 +1,134 @@
+"""What a user hands over for a fit as Dask collections."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import joblib
+import numpy as np
+
+from ..arrays import DENSE_BYTES
+from ..data import read_rows
+from ..fitted import FittedTasks
+from ..frames import read_classes
+from ..rows import Rows, fold_numbers
+from . import adaptation, problem  # noqa: F401  (register what partitions are made into)
+from .collections import current_workers, partitions
+from .data import read_partitions
+from .workers import DaskWorkers
+
+MOST_BYTES = 4 * 2**30
+"""Features that are brought together in one process for models that need them there."""
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedRows(Rows):
+    """Dask collections; ``chosen`` holds the rows of each partition that count, or is None."""
+
+    chosen: list[np.ndarray] | None = None
+
+    def read(self, reader: FittedTasks, **options: Any) -> Any:
+        """Have the partitions validated where they are; ``reader`` learns the columns."""
+        told = (self.X, self.y, self.task, self.sample_weight, self.chosen)
+        return read_partitions(reader, *told, **options)
+
+    def read_more(self, model: FittedTasks, reader: FittedTasks) -> Any:
+        """Have the partitions of further tasks validated; their columns must be those of fit."""
+        data = self.read(reader, classes=model._known_classes)
+        names = [getattr(one, "feature_names_in_", None) for one in (model, reader)]
+        same = names[0] is None or names[1] is None or np.array_equal(names[0], names[1])
+        if model.n_features_in_ != reader.n_features_in_ or not same:
+            raise ValueError(
+                f"X has {reader.n_features_in_} columns, but {type(model).__name__} was fitted to "
+                f"{model.n_features_in_}; hand over the same ones in the same order."
+            )
+        return data
+
+    def here(self, reader: FittedTasks) -> Rows:
+        """Rows in the memory of this process, unless there are too many for it."""
+        size = self.read(copy.copy(reader)).nbytes
+        if size > MOST_BYTES:
+            raise ValueError(
+                f"{type(reader).__name__} brings its rows together in one process, and these take "
+                f"{size / 2**30:.1f} GiB, more than {MOST_BYTES / 2**30:.0f}: use a Hierarchical "
+                "or a BiFactor model, which leave rows where they are."
+            )
+        return self.gathered()
+
+    def nearby(self, reader: FittedTasks, data: Any) -> tuple[Rows, Any]:
+        """Little data is brought here, so that many fits run side by side."""
+        if data.nbytes > DENSE_BYTES:
+            return self, data
+        rows = self.gathered()
+        return rows, rows.read(reader)
+
+    def gathered(self) -> GatheredRows:
+        """All rows in memory here."""
+        import dask
+
+        return GatheredRows(*dask.compute(self.X, self.y, self.task, self.sample_weight))
+
+    @contextmanager
+    def side_by_side(self, n_jobs: int | None) -> Iterator[int | None]:
+        """One fit after the other: each has the whole cluster at work."""
+        yield 1
+
+    def take(self, numbers: np.ndarray) -> PartitionedRows:
+        """Some of the rows, by their numbers in one table of all partitions."""
+        ends = np.cumsum(self._sizes())
+        numbers = np.sort(numbers)
+        cuts = np.searchsorted(numbers, ends)
+        parts = np.split(numbers, cuts[:-1])
+        starts = np.concatenate([[0], ends[:-1]])
+        chosen = [part - start for part, start in zip(parts, starts, strict=True)]
+        return replace(self, chosen=chosen)
+
+    def _sizes(self) -> list[int]:
+        return [len(rows) for rows in self._run(_lengths)]
+
+    def splits(self, reader: FittedTasks, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Row numbers of the folds, as in one table; a label for each row comes here."""
+        found = self._run(_labels, reader)
+        labels, classes = (
+            None if column[0] is None else np.concatenate(column)
+            for column in zip(*((one[1], one[2]) for one in found), strict=True)
+        )
+        rows = np.zeros((sum(one[0] for one in found), 1))
+        return fold_numbers(cv, rows, classes, labels, classes)
+
+    def _run(self, work: Any, *common: Any) -> list[Any]:
+        """What some work says of every partition as given."""
+        from dask import delayed
+
+        workers = current_workers()
+        parts = partitions(self.X, y=self.y, task=self.task)
+        told = [delayed(work, pure=False)(*common, *part.values()) for part in parts]
+        return workers.each(workers.follow(told))
+
+
+def _lengths(X: Any, y: Any, task: Any) -> range:
+    return range(X.shape[0])
+
+
+def _labels(reader: Any, X: Any, y: Any, task: Any) -> tuple[int, Any, Any]:
+    """Rows of a partition, their task labels and classes."""
+    features, labels = read_rows(reader, X, task)
+    return features.shape[0], labels, read_classes(y)[0] if reader._classification else None
+
+
+@dataclass(frozen=True, eq=False)
+class GatheredRows(Rows):
+    """Rows that were brought together from a cluster; many fits to them go back to it."""
+
+    @contextmanager
+    def side_by_side(self, n_jobs: int | None) -> Iterator[int | None]:
+        """Jobs on the workers of the cluster, unless a number of processes is asked for."""
+        if n_jobs is not None or not isinstance(current_workers(), DaskWorkers):
+            yield n_jobs
+            return
+        with joblib.parallel_config(backend="dask"):
+            yield -1
