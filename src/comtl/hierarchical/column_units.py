@@ -50,8 +50,8 @@ class ColumnUnits:
         >>> class Model(BaseEstimator):
         ...     task_column = None
         >>> Y = np.array([[1.0, 2000.0], [3.0, 6000.0], [np.nan, 4000.0], [np.nan, 4000.0]])
-        >>> ColumnUnits.of(read_training(Model(), np.ones((4, 1)), Y)).scale.round()
-        array([   1., 1414.])
+        >>> ColumnUnits.of(read_training(Model(), np.ones((4, 1)), Y)).scale.round().tolist()
+        [1.0, 1414.0]
         """
         dtype = data.X.dtype
         mean, scale = np.zeros(data.n_tasks), np.ones(data.n_tasks)

@@ -29,6 +29,7 @@ class MultitaskRegressor(ErrorBars, MultitaskModel):
     A fixed library of members is fitted: hierarchical models of every structure, BiFactor models,
     one model for all tasks and one for each. They are combined by weights that are not negative
     and suit rows best that the members did not see. The result is one linear model for each task.
+    Columns of a two-dimensional ``y`` may be of any units.
 
     Parameters
     ----------
