@@ -42,7 +42,8 @@ _BLOCKS = {
         basis_ : str
             "linear" or "hinges".
         members_ : dict
-            Members that have a weight, fitted to all rows, by name.
+            Members that have a weight, fitted to all rows, by name. After a regression on a
+            two-dimensional y they are models of its columns in units of their spread.
         weights_ : dict
             Their weights, by name.
         tasks_ : ndarray of shape (n_tasks,)

@@ -26,6 +26,7 @@ from ..shown import names_of_features
 from ..threads import single_blas
 from ..training import CellModel, TaskModel
 from .basis import Hinges
+from .column_units import ColumnUnits
 from .estimators import HierarchicalRegressor
 from .model import HierarchicalModel, learn_each
 from .related import RelatedTasks, learn_related
@@ -33,7 +34,10 @@ from .related import RelatedTasks, learn_related
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What members say of cells that they did not see: ``scores`` is (n, m)."""
+    """What members say of cells that they did not see: ``scores`` is (n, m).
+
+    Scores and targets of a regression are in the units of :class:`ColumnUnits`.
+    """
 
     scores: np.ndarray
     target: np.ndarray
@@ -100,7 +104,7 @@ class MultitaskModel(TaskModel):
         """Weight of each member, and what is added to every score."""
 
     @abstractmethod
-    def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData) -> None:
+    def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData, units: ColumnUnits) -> None:
         """Keep what the stack's scores of cells not seen tell of cells to come."""
 
     def _check_data(self, data: TaskData) -> None:
@@ -129,13 +133,14 @@ class MultitaskModel(TaskModel):
             best = min(tried, key=lambda one: one.loss)
             logger.info("weights: %s", best.weights)
             self._hinges = best.hinges
-            wide = replace(data, X=best.hinges.expanded(data.X))
+            units = ColumnUnits.of(data)
+            wide = replace(units.measured(data), X=best.hinges.expanded(data.X))
             fitted = learned([best.library[name] for name in best.weights], wide, columns)
         self.members_ = dict(zip(best.weights, fitted, strict=True))
         self.weights_ = best.weights
         self.basis_ = "hinges" if len(best.hinges.columns) else "linear"
-        self._combine(wide, columns, best.shift - self._cut(best.held, best.scores))
-        self._told(best.held, best.scores, wide)
+        self._combine(wide, columns, units, best.shift - self._cut(best.held, best.scores))
+        self._told(best.held, best.scores, wide, units)
         kept.finish()
 
     def _bases(self, data: TaskData) -> list[Hinges]:
@@ -216,13 +221,15 @@ class MultitaskModel(TaskModel):
             for part in split
         )
         train, test = (replace(part, X=hinges.expanded(part.X)) for part in (train, test))
+        units = ColumnUnits.of(data)
+        train, test = units.measured(train), units.measured(test)
         fitted = learned(models, train, Columns.of(train))
         scores = np.stack([self._said(model, test) for model in fitted], axis=1)
         target, weights, task = self._asked(fitted[0], test)
         return scores, target, weights, encode_tasks(test.tasks, data.tasks)[task]
 
-    def _combine(self, data: TaskData, columns: Columns, shift: float) -> None:
-        """One linear model of all members."""
+    def _combine(self, data: TaskData, columns: Columns, units: ColumnUnits, shift: float) -> None:
+        """One linear model of all members, in the user's units."""
         self._describe(data, columns)
         design = Design.standardized(data.X, np.ones(data.X.shape[0], data.X.dtype))
         self._units = Units(design.shift, design.inverse_scale, 0.0, 1.0)
@@ -233,7 +240,7 @@ class MultitaskModel(TaskModel):
             linear = member._linear
             coef += share * linear.coef
             intercepts += share * linear.intercepts
-        linear = LinearTasks.of_weights(coef, intercepts)
+        linear = LinearTasks.of_weights(*units.restored(coef, intercepts, columns.task))
         self._widths = linear.directions.shape[1], linear.directions.shape[1]
         self._set_linear(linear)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..losses import Logistic, Loss, Squared
 from ..outputs import ClassifierOutputs
 from ..parameters import require_choice
 from ..training import CellModel
+from .column_units import ColumnUnits
 from .error_bars import ErrorBars
 from .intervals import Residuals
 from .library import classification_members, regression_members
@@ -27,6 +29,7 @@ class MultitaskRegressor(ErrorBars, MultitaskModel):
     A fixed library of members is fitted: hierarchical models of every structure, BiFactor models,
     one model for all tasks and one for each. They are combined by weights that are not negative
     and suit rows best that the members did not see. The result is one linear model for each task.
+    Columns of a two-dimensional ``y`` may be of any units.
 
     Parameters
     ----------
@@ -67,14 +70,17 @@ class MultitaskRegressor(ErrorBars, MultitaskModel):
         shares = stack_values(held.scores - center, held.target - center, held.weights)
         return shares, center * (1.0 - float(shares.sum()))
 
-    def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData) -> None:
+    def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData, units: ColumnUnits) -> None:
         # What tasks say of their rows, against what would be said of a task never seen.
         gap = self._cell_scores(data, data.codes) - self._cell_scores(
             data, np.full_like(data.codes, -1)
         )
+        gap = gap / units.scale[data.codes]
         between = float(np.average(gap**2, weights=data.weights))
         errors = held.target - scores
-        self._residuals = Residuals.of(errors, held.weights, held.task, data.n_tasks, between)
+        found = Residuals.of(errors, held.weights, held.task, data.n_tasks, between)
+        scale = np.append(units.scale, units.scale.mean())
+        self._residuals = replace(found, scales=found.scales * scale)
 
     def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
         each = self._residuals.scales
@@ -183,5 +189,5 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
                 f"{len(data.classes)}; leave threshold=None."
             )
 
-    def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData) -> None:
+    def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData, units: ColumnUnits) -> None:
         pass

@@ -1,0 +1,152 @@
+"""Columns of a two-dimensional y may be of any units."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from comtl import MultitaskClassifier, MultitaskRegressor
+from comtl.baselines import IndependentRegressor
+from comtl.hierarchical.column_units import FAR, ColumnUnits
+from comtl.rows import Rows
+
+UNITS = np.array([1.0, 1e3, 1e-3, 30.0, 1e5])
+
+
+def draw(seed=0, rows=60, features=4, noise=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((rows, features))
+    truth = X @ (1.0 + 0.5 * rng.standard_normal((features, 5))) + rng.standard_normal(5)
+    return X, truth + noise * rng.standard_normal(truth.shape), truth
+
+
+def with_holes(Y, share=0.3):
+    return np.where(np.random.default_rng(9).random(Y.shape) < share, np.nan, Y)
+
+
+def read(X, Y, weights=None):
+    return Rows(X, Y, None, weights).read(MultitaskRegressor())
+
+
+@pytest.mark.parametrize("kind", ["plain", "sparse", "holes", "row weights", "cell weights"])
+def test_the_unit_of_a_column_does_not_matter(kind):
+    X, Y, _ = draw()
+    weights = None
+    if kind == "sparse":
+        X = sparse.csr_array(X * (np.abs(X) > 0.5))
+    if kind == "holes":
+        Y = with_holes(Y)
+    if kind == "row weights":
+        weights = np.random.default_rng(1).uniform(0.5, 2.0, len(Y))
+    if kind == "cell weights":
+        weights = np.random.default_rng(1).uniform(0.5, 2.0, Y.shape)
+    one = MultitaskRegressor(cv=3).fit(X, Y, sample_weight=weights)
+    other = MultitaskRegressor(cv=3).fit(X, Y * UNITS, sample_weight=weights)
+    assert one.coef_.shape == other.coef_.shape == (5, 4)
+    for name, weight in one.weights_.items():
+        assert other.weights_[name] == pytest.approx(weight, rel=1e-4, abs=1e-6)
+    np.testing.assert_allclose(other.coef_ / UNITS[:, None], one.coef_, atol=1e-5)
+    np.testing.assert_allclose(other.intercept_ / UNITS, one.intercept_, atol=1e-5)
+    for found, wanted in zip(
+        (other.predict(X), *other.predict_interval(X), other.predict(X, return_std=True)[1]),
+        (one.predict(X), *one.predict_interval(X), one.predict(X, return_std=True)[1]),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found / UNITS, wanted, atol=1e-5)
+
+
+def test_it_is_no_worse_than_separate_models():
+    ours, separate = [], []
+    for seed in range(4):
+        X, Y, truth = draw(seed, rows=30, noise=2.0)
+        for model, errors in (
+            (MultitaskRegressor(cv=3), ours),
+            (IndependentRegressor(1.0), separate),
+        ):
+            gap = model.fit(X, Y * UNITS).predict(X) / UNITS - truth
+            errors.append(np.sqrt(np.mean(gap**2)))
+    assert np.mean(ours) < np.mean(separate)
+
+
+def test_intervals_are_in_the_units_of_their_column():
+    X, Y, _ = draw(rows=400)
+    half = np.arange(400) % 2 == 0
+    model = MultitaskRegressor(cv=3).fit(X[half], with_holes(Y[half]) * UNITS)
+    low, high = model.predict_interval(X[~half], 0.9)
+    inside = (low < Y[~half] * UNITS) & (Y[~half] * UNITS < high)
+    assert 0.85 < inside.mean() < 0.95
+    assert np.all(np.abs(inside.mean(axis=0) - 0.9) < 0.09)
+    _, spread = model.predict(X, return_std=True)
+    np.testing.assert_allclose(spread / UNITS, 1.0, atol=0.3)
+
+
+def test_members_and_weights_make_the_model():
+    X, Y, _ = draw()
+    model = MultitaskRegressor(cv=3).fit(X, pd.DataFrame(Y * UNITS, columns=list("abcde")))
+    assert model.tasks_.tolist() == list("abcde")
+    spread = (Y * UNITS).std(axis=0)
+    coef = sum(model.weights_[name] * member.coef_ for name, member in model.members_.items())
+    np.testing.assert_allclose(model.coef_, coef * spread[:, None], rtol=1e-8)
+    guess = model.predict(X, task=["b"] * len(X))
+    np.testing.assert_allclose(guess, model.predict(X)[:, 1])
+
+
+def test_one_column_is_one_target():
+    X, Y, _ = draw()
+    column = MultitaskRegressor(cv=3).fit(X, 1e3 * Y[:, :1])
+    flat = MultitaskRegressor(cv=3).fit(X, 1e3 * Y[:, 0])
+    np.testing.assert_allclose(column.predict(X)[:, 0], flat.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("level", [1e2, 1e5, 1e8])
+def test_a_column_far_from_zero_leaves_the_others_alone(level):
+    X, Y, truth = draw(noise=0.5)
+    Y[:, 0], truth[:, 0] = Y[:, 0] + level, truth[:, 0] + level
+    error = np.sqrt(np.mean((MultitaskRegressor(cv=3).fit(X, Y).predict(X) - truth) ** 2, axis=0))
+    assert error.max() < 0.25
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, 101325.0])
+def test_a_column_of_one_value(value):
+    X, Y, truth = draw(noise=0.5)
+    Y[:, 0] = value
+    model = MultitaskRegressor(cv=3).fit(X, Y)
+    guess, spread = model.predict(X, return_std=True)
+    assert np.abs(guess[:, 0] - value).max() < 0.5
+    assert np.all(spread[:, 0] < spread[:, 1])
+    assert np.sqrt(np.mean((guess - truth)[:, 1:] ** 2)) < 0.25
+
+
+def test_a_column_that_a_fold_never_saw():
+    X, Y, _ = draw()
+    Y[1:, 4] = np.nan
+    one = MultitaskRegressor(cv=3).fit(X, Y)
+    other = MultitaskRegressor(cv=3).fit(X, Y * np.append(UNITS[:4], 1.0))
+    assert np.isfinite(one.predict(X)).all() and np.isfinite(one.predict_interval(X)).all()
+    assert np.isfinite(other.predict(X)).all()
+
+
+def test_units_of_columns():
+    X, Y, _ = draw()
+    Y[:, 1] += 2.0 * FAR * Y[:, 1].std()
+    weights = np.random.default_rng(1).integers(0, 3, len(Y)).astype(float)
+    found = ColumnUnits.of(read(X, Y, weights))
+    repeated = np.repeat(Y, weights.astype(int), axis=0)
+    np.testing.assert_allclose(found.scale, repeated.std(axis=0))
+    np.testing.assert_allclose(found.shift, [0.0, repeated[:, 1].mean(), 0.0, 0.0, 0.0])
+    constant = ColumnUnits.of(read(X, np.column_stack([Y[:, 0], 0.0 * Y[:, 0] + 7.0])))
+    np.testing.assert_allclose(constant.scale, Y[:, 0].std())
+    alone = ColumnUnits.of(read(X, np.full((60, 2), 7.0)))
+    np.testing.assert_array_equal(alone.scale, 1.0)
+
+
+def test_rows_with_a_task_and_classes_have_no_units_of_their_own():
+    X, Y, _ = draw()
+    data = Rows(X, Y[:, 0], np.arange(60) % 3).read(MultitaskRegressor())
+    found = ColumnUnits.of(data)
+    np.testing.assert_array_equal(found.scale, 1.0)
+    np.testing.assert_array_equal(found.shift, 0.0)
+    np.testing.assert_array_equal(found.measured(data).y, data.y)
+    labels = Rows(X, Y > 0).read(MultitaskClassifier())
+    assert ColumnUnits.of(labels).measured(labels) is labels
+    assert ColumnUnits.of(read(X.astype(np.float32), Y.astype(np.float32))).scale.dtype == "float32"
