@@ -6,6 +6,7 @@ import sys
 
 NEEDED = {
     "cli": frozenset({"click", "rich", "pandas", "pyarrow"}),
+    "dask": frozenset({"dask", "distributed"}),
     "reproduce": frozenset({"matplotlib", "snowballstemmer"}),
 }
 """Modules by the extra that brings them."""

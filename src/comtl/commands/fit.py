@@ -19,6 +19,7 @@ from .running import (
     encoding_option,
     fits_shown,
     json_option,
+    on_cluster,
     plain_errors,
     require_file,
 )
@@ -51,6 +52,7 @@ from .showing import column_rows, facts, headline, score_rows, score_title, show
 @click.option("--no-score", is_flag=True, help="Skip the comparison on held-out rows.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of what is random.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, help="Processes.")
+@click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers do the fits.")
 @click.option("--quiet", is_flag=True, help="Write nothing but errors.")
 @encoding_option
 @json_option
@@ -63,6 +65,7 @@ def fit(
     quiet: bool,
     encoding: str | None,
     as_json: bool,
+    scheduler: str | None,
     **options: Any,
 ) -> None:
     """Fit a model to TABLE, a CSV, TSV, parquet or Arrow file, also with .gz, or - for stdin.
@@ -81,7 +84,9 @@ def fit(
         if not silent:
             show("Columns", ["name", "kind", "missing", "detail"], column_rows(encoder.columns))
 
-    with fits_shown("fit", not quiet) as progress:
+    if scheduler is not None:
+        options["jobs"] = -1
+    with on_cluster(scheduler), fits_shown("fit", not quiet) as progress:
         model = fit_table(loaded.table, score=not no_score, progress=progress, seen=seen, **options)
     model = replace(model, notes=(*loaded.notes, *model.notes))
     model.save(out)

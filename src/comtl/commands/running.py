@@ -28,6 +28,26 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON obj
 
 
 @contextmanager
+def on_cluster(scheduler: str | None) -> Iterator[None]:
+    """Have the jobs of many fits done by the workers of a Dask cluster, if one is named."""
+    if scheduler is None:
+        yield
+        return
+    import joblib
+    from distributed import Client
+
+    try:
+        client = Client(scheduler, timeout=10)
+    except (OSError, ValueError) as error:
+        raise click.ClickException(
+            f"No Dask scheduler answers at --scheduler {scheduler}: start one with dask scheduler, "
+            "and workers with dask worker."
+        ) from error
+    with client, joblib.parallel_config(backend="dask"):
+        yield
+
+
+@contextmanager
 def plain_errors() -> Iterator[None]:
     """Turn errors of data into one line, and interruptions into their exit status.
 

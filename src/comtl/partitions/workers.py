@@ -185,16 +185,21 @@ class DaskWorkers(Workers):
     @contextmanager
     def _watched(self) -> Iterator[None]:
         """Tell a cluster that is gone from an error of ours."""
-        from distributed.client import FutureCancelledError, FuturesCancelledError
-        from distributed.comm import CommClosedError
+        from distributed.client import (
+            ClosedClientError,
+            CommClosedError,
+            FutureCancelledError,
+            FuturesCancelledError,
+        )
 
+        gone = (ClosedClientError, CommClosedError, FutureCancelledError, FuturesCancelledError)
         with warnings.catch_warnings():
             # Factors are small beside the rows, and they must go out somehow.
             warnings.filterwarnings("ignore", "Sending large graph")
             try:
                 yield
-            except (CommClosedError, FutureCancelledError, FuturesCancelledError, OSError) as error:
-                if isinstance(error, OSError) and self.client.status == "running":
+            except (*gone, OSError) as error:
+                if not isinstance(error, gone) and self.client.status == "running":
                     raise
                 raise LostClusterError(
                     "The Dask scheduler went away in the middle of the work. Connect to a new "
