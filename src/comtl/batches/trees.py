@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from ..arrays import Array, namespace
@@ -22,20 +23,23 @@ def mapped(change: Callable[..., Array], first: Tree, *others: Tree) -> Tree:
     {'x': array([2., 2.]), 'n': 3}
     """
     found: Any = first
-    if is_dataclass(first) and not isinstance(first, type):
-        parts = {
-            entry.name: mapped(
-                change, getattr(first, entry.name), *(getattr(o, entry.name) for o in others)
-            )
-            for entry in fields(first)
-        }
-        found = replace(first, **parts)
-    elif isinstance(first, dict):
-        rest: Any = others
-        found = {k: mapped(change, v, *(o[k] for o in rest)) for k, v in first.items()}
-    elif hasattr(first, "shape"):
+    rest: Any = others
+    if hasattr(first, "shape"):
         found = change(first, *others)
+    elif isinstance(first, dict):
+        found = {k: mapped(change, v, *(o[k] for o in rest)) for k, v in first.items()}
+    elif is_dataclass(first):
+        parts = (
+            mapped(change, getattr(first, name), *(getattr(o, name) for o in rest))
+            for name in _names(type(first))
+        )
+        found = type(first)(*parts)
     return found
+
+
+@lru_cache
+def _names(kind: Any) -> list[str]:
+    return [entry.name for entry in fields(kind)]
 
 
 def picked(which: Array, new: Tree, old: Tree) -> Tree:
@@ -52,7 +56,7 @@ def picked(which: Array, new: Tree, old: Tree) -> Tree:
     xp = namespace(which)
 
     def choose(one: Array, other: Array) -> Array:
-        return xp.where(along(which, one.ndim), one, other)
+        return one if one is other else xp.where(along(which, one.ndim), one, other)
 
     return mapped(choose, new, old)
 
