@@ -76,7 +76,6 @@ def _basis(factor: Array, squares: Array, turn: Array) -> tuple[Array, Array]:
 
 def beyond(last: Factors, fits: Fits, share: Array) -> Fits:
     """Fits beyond the present ones by shares (B,), on the lines from the last factors."""
-    xp = namespace(fits.inside)
     point, core = fits.factors, last.S
     if core is None:
         one = other = _turn(fits, last.F.mT @ point.F + last.G.mT @ point.G)

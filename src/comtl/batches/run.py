@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..alternation import Recipe, Schedule
-from ..arrays import DENSE_BYTES, Array, namespace, to_numpy
+from ..arrays import Array, namespace, to_numpy
 from ..datafits.gram import GramDatafit
 from ..extrapolation import Reach
 from ..factors import Factors
-from .cells import Cells, weights_of
+from .cells import Cells
 from .features import feature_step
 from .fits import Fits
 from .moves import beyond, gauge_step
 from .plan import Plan
 from .start import start_fits
 from .steps import core_step, intercept_step, pool, task_step
-from .trees import joined, mapped, picked, taken
+from .trees import joined, picked, taken
 
 CROWDED = 0.75
 """Share of fits still going below which the finished ones are taken out of a batch."""
@@ -47,42 +47,27 @@ class Steps:
     last: Factors
 
 
-def alternate(
-    cells: Cells, fits: Fits, plan: Plan, schedule: Schedule
-) -> Iterator[tuple[Cells, Steps, Plan]]:
-    """Yield the fits after each sweep, and take what comes back as those to go on with.
-
-    What is sent in are the three that were yielded, or fewer fits of them; None goes on with all.
-    """
-    xp = namespace(fits.inside)
-    slope, value = cells.expand(fits.factors)
-    none = xp.zeros_like(value)
-    step = Steps(
-        fits, value + fits.regularizer, none > 0.0, none, none + Reach().share, fits.factors
-    )
-    sent = yield cells, step, plan
-    for sweep in range(1, schedule.max_iter + 1):
-        cells, step, plan = sent or (cells, step, plan)
-        before = step
-        if sweep > 2 and schedule.lengthen:
-            before = _lengthened(cells, before)
-        if sweep > 1:
-            slope, _ = cells.expand(before.fits.factors)
-        step = picked(step.converged, step, _next(cells, slope, before, step, plan, schedule))
-        sent = yield cells, step, plan
+def begin(cells: Cells, fits: Fits) -> Steps:
+    """Return the start, where no sweep was made."""
+    _, value = cells.expand(fits.factors)
+    none = namespace(value).zeros_like(value)
+    objective = value + fits.regularizer
+    return Steps(fits, objective, none > 0.0, none, none + Reach().share, fits.factors)
 
 
-def _next(
-    cells: Cells, slope: Array, before: Steps, last: Steps, plan: Plan, schedule: Schedule
-) -> Steps:
-    """Fits after a sweep; ``before`` is the last one, gone beyond."""
-    xp = namespace(slope)
+def advance(cells: Cells, step: Steps, plan: Plan, schedule: Schedule, sweep: int) -> Steps:
+    """Return the fits after another sweep, the first being number one."""
+    # Two sweeps show a direction to go on in.
+    before = _lengthened(cells, step) if sweep > 2 and schedule.lengthen else step
+    slope, _ = cells.expand(before.fits.factors)
     fits, loss = _sweep(cells, slope, before.fits, plan, schedule)
     objective = loss + fits.regularizer
     # With many features the smoothing's constant would dwarf all that is left to gain.
-    gain = before.objective - objective
-    done = fits.settled & (gain <= schedule.tol * xp.abs(objective - fits.least))
-    return Steps(fits, objective, done, before.sweeps + 1.0, before.share, last.fits.factors)
+    scale = namespace(objective).abs(objective - fits.least)
+    done = fits.settled & (step.objective - objective <= schedule.tol * scale)
+    last = step.fits.factors
+    new = Steps(fits, objective, done, step.sweeps + 1.0, before.share, last)
+    return picked(step.converged, step, new)
 
 
 def _lengthened(cells: Cells, step: Steps) -> Steps:
@@ -134,22 +119,16 @@ def fit_batch(
 
     Fits that are done leave the batch once they crowd it.
     """
-    start = start_fits(datafits, recipes, places, schedule, init=init, seed=seed)
     ranks = np.array([recipes[number].ranks[0] for number in places[1]])
     plan = Plan(ranks, datafits[0].n_features, datafits[0].n_tasks)
     cells = Cells.of(datafits, places[0])
+    step = begin(cells, start_fits(datafits, recipes, places, schedule, init=init, seed=seed))
     xp = namespace(cells.gram)
-    running = alternate(cells, start, plan, schedule)
     numbers = np.arange(len(ranks))
     done: list[Steps] = []
     order: list[np.ndarray] = []
-    sent = None
-    while True:
-        try:
-            cells, step, plan = running.send(sent)
-        except StopIteration:
-            break
-        sent = None
+    for sweep in range(1, schedule.max_iter + 1):
+        step = advance(cells, step, plan, schedule, sweep)
         left = len(numbers) - int(xp.sum(xp.astype(step.converged, xp.int64)))
         if not left:
             break
@@ -159,6 +138,6 @@ def fit_batch(
             done.append(taken(step, xp.asarray(gone)))
             order.append(numbers[gone])
             numbers, going = numbers[stay], xp.asarray(stay)
-            sent = taken(cells, going), taken(step, going), plan.taken(stay)
+            cells, step, plan = taken(cells, going), taken(step, going), plan.taken(stay)
     back = np.argsort(np.concatenate([*order, numbers]))
     return taken(joined([*done, step]), xp.asarray(back))

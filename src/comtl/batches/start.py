@@ -9,7 +9,6 @@ import numpy as np
 
 from ..alternation import Recipe, Schedule, bare_state
 from ..arrays import Array, namespace
-from ..datafits.base import Datafit
 from ..datafits.gram import GramDatafit
 from ..factors import Factors
 from ..learned_relations import LearnedRelation, choose_penalty
@@ -21,29 +20,21 @@ from .penalties import Relations, Ridges
 from .trees import mapped, taken
 
 
-def batchable(datafit: Datafit, recipe: Recipe) -> bool:
-    """Whether fits of a recipe can share a batch: the paper's penalties, on Grams of tasks.
+def batchable(recipe: Recipe) -> bool:
+    """Whether fits of a recipe to Grams can share a batch: the paper's penalties, all learned.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from comtl.alternation import Recipe
     >>> from comtl.batches.start import batchable
-    >>> from comtl.datafits.gram import GramDatafit
     >>> from comtl.penalties import L1
-    >>> datafit = GramDatafit(np.ones((2, 2, 2)), np.ones((2, 2)), np.ones(2))
-    >>> [batchable(datafit, Recipe({"F": it, "G": 1.0}, (1, 1))) for it in (0.1, L1(0.1))]
+    >>> [batchable(Recipe({"F": it, "G": 1.0}, (2, 2))) for it in (0.1, L1(0.1))]
     [True, False]
     """
     kinds = {name: type(choose_penalty(it)) for name, it in recipe.penalties.items()}
-    return (
-        isinstance(datafit, GramDatafit)
-        and not datafit.same_design
-        and not recipe.held
-        and recipe.ranks[0] == recipe.ranks[1]
-        and kinds.pop("S", Ridge) is Ridge
-        and set(kinds.values()) == {LearnedRelation}
-    )
+    core = kinds.pop("S", Ridge)
+    square = not recipe.held and recipe.ranks[0] == recipe.ranks[1]
+    return square and core is Ridge and set(kinds.values()) == {LearnedRelation}
 
 
 def start_fits(

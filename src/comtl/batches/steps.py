@@ -100,9 +100,7 @@ def intercept_step(quadratic: Quadratics, cells: Cells, fits: Fits) -> Fits:
     stiff = stiffness > 0.0
     move = -xp.sum(slopes - curvatures * pull, axis=1, keepdims=True)
     move = xp.where(stiff, move / xp.where(stiff, stiffness, xp.ones_like(move)), 0.0 * move)
-    return fits.at(
-        offset=point.offset + move, deviations=point.deviations - pull - rest * move
-    )
+    return fits.at(offset=point.offset + move, deviations=point.deviations - pull - rest * move)
 
 
 def pool(quadratic: Quadratics, cells: Cells, fits: Fits) -> Fits:

@@ -22,19 +22,23 @@ def mapped(change: Callable[..., Array], first: Tree, *others: Tree) -> Tree:
     >>> mapped(lambda a, b: a + b, {"x": np.ones(2), "n": 3}, {"x": np.ones(2), "n": 3})
     {'x': array([2., 2.]), 'n': 3}
     """
-    found: Any = first
-    rest: Any = others
+    return _mapped(change, first, *others)
+
+
+def _mapped(change: Callable[..., Array], first: Any, *others: Any) -> Any:
     if hasattr(first, "shape"):
-        found = change(first, *others)
-    elif isinstance(first, dict):
-        found = {k: mapped(change, v, *(o[k] for o in rest)) for k, v in first.items()}
-    elif is_dataclass(first):
-        parts = (
-            mapped(change, getattr(first, name), *(getattr(o, name) for o in rest))
-            for name in _names(type(first))
+        return change(first, *others)
+    if isinstance(first, dict):
+        return {k: _mapped(change, v, *(o[k] for o in others)) for k, v in first.items()}
+    if is_dataclass(first):
+        kind: Any = type(first)
+        return kind(
+            *(
+                _mapped(change, getattr(first, name), *(getattr(o, name) for o in others))
+                for name in _names(kind)
+            )
         )
-        found = type(first)(*parts)
-    return found
+    return first
 
 
 @lru_cache
