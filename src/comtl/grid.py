@@ -31,7 +31,7 @@ from .threads import single_blas
 CONFIRMED, ROUGH, LOOSE = 3, 30.0, 0.01
 """Best settings that must have a fit of their own, how much rougher a screening fit may be, and
 how loose its inner solves; see benchmarks/bench_grid.md."""
-BATCHED = 30_000
+BATCHED = 20_000
 """Numbers in the Grams of a fold up to which batches are faster; see benchmarks/bench_batch.md."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class Cells:
             each([fit.covariance.values for fit in datafits]),
         )
 
-    @property
+    @cached_property
     def sums(self) -> Array:
         """Second derivative of the loss by the intercept of each task, (B, T)."""
         return 2.0 * self.gram[..., -1, -1]

@@ -180,7 +180,7 @@ def widened(values: Array, columns: int) -> Array:
 
 
 def feature_step(cells: Cells, slope: Array, fits: Fits, plan: Plan, inner: Inner) -> Fits:
-    """Minimise over ``F``, the shared part and the intercepts together, then learn Σ."""
+    """Minimise over ``F``, the shared part and the intercepts together."""
     point = fits.factors
     bowl = fits.penalties["F"].bowl(point.F)
     found = []
@@ -203,4 +203,4 @@ def feature_step(cells: Cells, slope: Array, fits: Fits, plan: Plan, inner: Inne
     steps = joined(found)
     steps["F"] = steps["F"] * fits.inside[:, None, :]
     changes = {name: getattr(point, name) + step for name, step in steps.items()}
-    return fits.at(**changes).refreshed("F")
+    return fits.at(**changes)

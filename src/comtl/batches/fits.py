@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from ..arrays import Array, namespace
 from ..factors import Factors
-from .penalties import Relations, Ridges
+from .penalties import Relations, Ridges, spectra
 
 
 @dataclass(frozen=True)
@@ -38,23 +39,23 @@ class Fits:
     intercept: bool
     pools: bool
 
-    @property
+    @cached_property
     def pooled(self) -> Array:
         """Whether the tasks of a fit have intercepts of their own."""
         return self.pooling < float("inf") if self.intercept else self.pooling < 0.0
 
-    @property
+    @cached_property
     def double(self) -> Array:
         """Curvature of the penalty of the deviations; one where there are none."""
         xp = namespace(self.pooling)
         return xp.where(self.pooled, 2.0 * self.pooling, xp.ones_like(self.pooling))
 
-    @property
+    @cached_property
     def member(self) -> Array:
         """One for fits whose tasks have intercepts of their own, zero for the others."""
         return namespace(self.pooling).astype(self.pooled, self.pooling.dtype)
 
-    @property
+    @cached_property
     def factor_penalty(self) -> Array:
         """Penalties of the factors alone."""
         return sum(p.value(getattr(self.factors, name)) for name, p in self.penalties.items())
@@ -97,7 +98,14 @@ class Fits:
         """Return the fits with some penalties replaced."""
         return replace(self, penalties={**self.penalties, **changes})
 
-    def refreshed(self, *names: str) -> Fits:
-        """Return the fits with the relations of some factors brought up to date."""
-        fresh = {n: self.penalties[n].refreshed(getattr(self.factors, n)) for n in names}
-        return self.penalized(**fresh)
+    @property
+    def refreshed(self) -> Fits:
+        """The fits with the relations of both factors brought up to date."""
+        F, G, count = self.factors.F, self.factors.G, self.pooling.shape[0]
+        # One decomposition for both, since its time hardly grows with their number.
+        products = namespace(F).concat([F.mT @ F, G.mT @ G], axis=0)
+        squares, turn = spectra(products)
+        return self.penalized(
+            F=self.penalties["F"].of(squares[:count, ...], turn[:count, ...]),
+            G=self.penalties["G"].of(squares[count:, ...], turn[count:, ...]),
+        )

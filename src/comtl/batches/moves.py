@@ -54,9 +54,11 @@ def split(fits: Fits) -> Fits:
         "F": (left @ U) * sizes["F"][:, None, :],
         "G": (right @ Vt.mT) * sizes["G"][:, None, :],
     }
+    eye = xp.eye(sigma.shape[1], dtype=sigma.dtype)
     if point.S is not None:
-        changes["S"] = sizes["S"][:, :, None] * xp.eye(sigma.shape[1], dtype=sigma.dtype)
-    learned = {name: penalties[name].split(sizes[name] ** 2) for name in ("F", "G")}
+        changes["S"] = sizes["S"][:, :, None] * eye
+    turn = xp.broadcast_to(eye, U.shape)
+    learned = {name: penalties[name].of(sizes[name] ** 2, turn) for name in ("F", "G")}
     return fits.at(**changes).penalized(**learned)
 
 
@@ -77,10 +79,13 @@ def _basis(factor: Array, squares: Array, turn: Array) -> tuple[Array, Array]:
 def beyond(last: Factors, fits: Fits, share: Array) -> Fits:
     """Fits beyond the present ones by shares (B,), on the lines from the last factors."""
     point, core = fits.factors, last.S
+    left, right = last.F.mT @ point.F, last.G.mT @ point.G
     if core is None:
-        one = other = _turn(fits, last.F.mT @ point.F + last.G.mT @ point.G)
+        one = other = _turn(fits, left + right)
     else:
-        one, other = _turn(fits, last.F.mT @ point.F), _turn(fits, last.G.mT @ point.G)
+        count = left.shape[0]
+        both = _turn(fits, namespace(left).concat([left, right], axis=0))
+        one, other = both[:count, ...], both[count:, ...]
         core = one.mT @ core @ other
     before = Factors(last.F @ one, core, last.G @ other, last.shared, last.offset, last.deviations)
     changes = {}
@@ -92,12 +97,17 @@ def beyond(last: Factors, fits: Fits, share: Array) -> Fits:
         changes[name] = changes[name] * fits.inside[:, None, :]
     if core is not None:
         changes["S"] = changes["S"] * fits.inside[:, None, :] * fits.inside[:, :, None]
-    return fits.at(**changes).refreshed("F", "G")
+    return fits.at(**changes).refreshed
 
 
 def _turn(fits: Fits, product: Array) -> Array:
-    """Rotation that brings the last factors nearest to the present ones, padding left alone."""
+    """Rotations that bring last factors nearest to present ones, padding left alone.
+
+    ``product`` holds one small matrix for each fit, or one set of them after another.
+    """
     xp = namespace(product)
     eye = xp.eye(product.shape[-1], dtype=product.dtype)
     size = xp.max(xp.abs(product), axis=(1, 2), keepdims=True)
-    return rotation(product + size * eye * (1.0 - fits.inside)[:, None, :])
+    outside = (1.0 - fits.inside)[:, None, :]
+    sets = product.shape[0] // outside.shape[0]
+    return rotation(product + size * eye * xp.concat([outside] * sets, axis=0))

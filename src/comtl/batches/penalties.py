@@ -10,6 +10,7 @@ so that columns of zeros, which pad a factor to the width of the widest, stay ze
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 from ..arrays import Array, namespace
@@ -72,23 +73,16 @@ class Relations:
     def started(cls, strength: Array, factor: Array, relative_epsilon: float) -> Relations:
         """Return the penalties at starting factors, smoothed relative to their largest roots."""
         xp = namespace(factor)
-        squares, turn = _spectra(factor)
+        squares, turn = spectra(factor.mT @ factor)
         least = float(xp.finfo(factor.dtype).smallest_normal) ** 0.5
         scale = xp.clip(squares[:, -1], min=least)
         moving = xp.zeros(scale.shape, dtype=xp.bool)
         epsilon = relative_epsilon * scale
         return cls(strength, epsilon, 1e-12 * scale, moving, squares, turn, factor.shape[1])
 
-    def refreshed(self, factor: Array) -> Relations:
-        """Return the relations brought up to date with their factors."""
-        squares, turn = _spectra(factor)
+    def of(self, squares: Array, turn: Array) -> Relations:
+        """Return the relations of other factors, by their singular values and vectors."""
         return replace(self, squares=squares, turn=turn)
-
-    def split(self, squares: Array) -> Relations:
-        """Return the relations of factors with orthogonal columns of these squared lengths."""
-        xp = namespace(squares)
-        eye = xp.eye(squares.shape[1], dtype=squares.dtype)
-        return replace(self, squares=squares, turn=xp.broadcast_to(eye, self.turn.shape))
 
     def scaled(self, scale: Array) -> Relations:
         """Return the relations of the factors times a number each."""
@@ -102,31 +96,29 @@ class Relations:
         epsilon = xp.where(self.resting, self.epsilon, lower)
         return replace(self, epsilon=epsilon, resting=self.resting | (epsilon <= target))
 
-    @property
-    def _roots(self) -> tuple[Array, Array]:
-        """Roots ``r`` along the factors' directions, and ``ρ`` beyond."""
+    @cached_property
+    def _roots(self) -> tuple[Array, Array, Array]:
+        """Roots ``r`` along the factors' directions, ``ρ`` beyond, and their trace ``τ``."""
         xp = namespace(self.squares)
-        return xp.sqrt(self.squares + self.epsilon[:, None]), xp.sqrt(self.epsilon)
-
-    def _trace(self, roots: Array, floor: Array) -> Array:
+        roots, floor = xp.sqrt(self.squares + self.epsilon[:, None]), xp.sqrt(self.epsilon)
         beyond = self.rows - self.squares.shape[1]
-        return namespace(roots).sum(roots, axis=1) + beyond * floor
+        return roots, floor, xp.sum(roots, axis=1) + beyond * floor
 
     def value(self, factor: Array) -> Array:
         """Penalty of each factor."""
-        return self.strength * self._trace(*self._roots) ** 2
+        return self.strength * self._roots[2] ** 2
 
     def pull(self, factor: Array) -> Array:
         """Rate of the values as the factors are scaled up."""
-        roots, floor = self._roots
+        roots, _, trace = self._roots
         spread = namespace(roots).sum(self.squares / roots, axis=1)
-        return 2.0 * self.strength * self._trace(roots, floor) * spread
+        return 2.0 * self.strength * trace * spread
 
     def bowl(self, factor: Array) -> Bowl:
         """Quadratic of the relations as they stand."""
         xp = namespace(factor)
-        roots, floor = self._roots
-        rate = 2.0 * self.strength * self._trace(roots, floor)
+        roots, floor, trace = self._roots
+        rate = 2.0 * self.strength * trace
         drop = rate[:, None] / (floor[:, None] * roots * (roots + floor[:, None]))
         # Symmetric roots, so that columns of zeros stay in their places.
         low = factor @ self._turned(xp.sqrt(drop))
@@ -182,10 +174,18 @@ class Ridges:
         return self
 
 
-def _spectra(factor: Array) -> tuple[Array, Array]:
-    """Squared singular values, rising, and right singular vectors of each factor."""
-    xp = namespace(factor)
-    values, turn = xp.linalg.eigh(factor.mT @ factor)
+def spectra(products: Array) -> tuple[Array, Array]:
+    """Squared singular values, rising, and right singular vectors of factors ``Q`` from ``QᵀQ``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.batches.penalties import spectra
+    >>> spectra(np.array([[[4.0, 0.0], [0.0, 1.0]]]))[0]
+    array([[1., 4.]])
+    """
+    xp = namespace(products)
+    values, turn = xp.linalg.eigh(products)
     return xp.clip(values, min=0.0), turn
 
 

@@ -90,18 +90,18 @@ def _sweep(
     fits = feature_step(cells, slope, fits, plan, schedule.inner)
     quadratic = cells.quadratic(*cells.expand(fits.factors), fits.factors.F)
 
-    def moved(new: Fits) -> Fits:
+    def moved(new: Fits) -> None:
         nonlocal quadratic, fits
         quadratic, fits = quadratic.moved(fits.factors, new.factors), new
-        return fits
 
-    fits = moved(task_step(quadratic, fits, plan, schedule.inner)).refreshed("G")
+    moved(task_step(quadratic, fits, plan, schedule.inner))
     if "S" in fits.penalties:
         moved(core_step(quadratic, fits, plan))
     if fits.intercept:
         moved(intercept_step(quadratic, cells, fits))
+    # No step has asked for the relation of a factor that it moved, so both are learned here.
     # From here on the weights stay, and with them the loss.
-    fits = gauge_step(fits)
+    fits = gauge_step(fits.refreshed)
     lower = {k: p.annealed(schedule.shrink, schedule.smoothing) for k, p in fits.penalties.items()}
     return pool(quadratic, cells, fits.penalized(**lower)), quadratic.value
 
