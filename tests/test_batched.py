@@ -88,7 +88,7 @@ def solvers(request, monkeypatch):
     ids=str,
 )
 def test_every_sweep_is_that_of_a_fit_alone(options, solvers):
-    recipes = settings(**options)
+    recipes = settings(alphas=(0.01, 300.0), **options)
     places = all_places(recipes)
     fits = start_fits(FOLDS, recipes, places, SCHEDULE)
     ranks = np.array([recipes[number].ranks[0] for number in places[1]])
@@ -253,6 +253,16 @@ def test_the_winner_is_that_of_fits_alone(kind, ranks, make):
     np.testing.assert_allclose(*scores, rtol=1e-7)
 
 
+def test_rows_of_single_precision():
+    data = make_syn1(n_tasks=8, random_state=1)
+    exact = searched(BiFactorRegressorCV, ([2, 4],), data, grid.BATCHED)
+    data.X, data.y = data.X.astype(np.float32), data.y.astype(np.float32)
+    single = searched(BiFactorRegressorCV, ([2, 4],), data, grid.BATCHED)
+    assert single.coef_.dtype == np.float32 and single.best_params_ == exact.best_params_
+    scores = [model.cv_results_["mean_test_score"] for model in (single, exact)]
+    np.testing.assert_allclose(*scores, rtol=1e-4)
+
+
 def test_batches_of_memory_size_are_cut(monkeypatch):
     data = make_syn1(n_tasks=6, random_state=1)
     whole = searched(BiFactorRegressorCV, ([1, 3],), data, grid.BATCHED)
@@ -266,8 +276,8 @@ def test_other_models_are_fitted_one_by_one(monkeypatch):
     data = make_syn1(n_tasks=6, random_state=1)
     monkeypatch.setattr(grid, "_batch", mock.Mock(side_effect=AssertionError))
     for options in ({"task_penalty": "ridge"}, {"relation_penalty": "l1"}):
-        searched(BiFactorRegressorCV, ([2],), data, grid.BATCHED, **options)
-    searched(BiFactorRegressorCV, ([2],), data, 100)
+        searched(BiFactorRegressorCV, ([2],), data, grid.BATCHED, max_iter=1, **options)
+    searched(BiFactorRegressorCV, ([2],), data, 100, max_iter=1)
     with pytest.raises(AssertionError):
         searched(BiFactorRegressorCV, ([2],), data, grid.BATCHED)
 

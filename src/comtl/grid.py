@@ -70,13 +70,14 @@ class Fold:
 
     @property
     def held_out(self) -> HeldOut:
-        """All that batches need of the rows."""
+        """All that batches need of the rows, in double precision."""
         units, test, train = self.problem.units, self.test, self.problem.datafit
         assert isinstance(train, GramDatafit)
         y = namespace(test.y).astype(units.target(test.y), train.gram.dtype)
         cells = GramDatafit.of_cells(units.design(test.X), y, test.weights, test.offsets)
         codes = encode_tasks(test.tasks, self.train.tasks)
-        return HeldOut(train, cells, codes, (units.target_scale / self.unit) ** 2)
+        scale = (units.target_scale / self.unit) ** 2
+        return HeldOut(train.double, cells.double, codes, scale)
 
     def losses(self, models: Iterable[FactorModel], *, screen: bool) -> list[float]:
         """Held-out losses of models, each fitted on its own, or roughly from the one before."""
