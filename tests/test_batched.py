@@ -9,7 +9,7 @@ import pytest
 
 from comtl import BiFactorRegressorCV, TaskStratifiedKFold, TriFactorRegressorCV, alternation, grid
 from comtl.alternation import Recipe, Schedule
-from comtl.arrays import to_numpy
+from comtl.arrays import namespace, to_numpy
 from comtl.batches import run
 from comtl.batches.cells import Cells, weights_of
 from comtl.batches.losses import HeldOut, batched_losses
@@ -213,6 +213,22 @@ def test_arrays_stay_in_their_library(name, options, solvers):
         assert part is None or isinstance(part, kind)
     np.testing.assert_array_equal(to_numpy(found.sweeps), expected.sweeps)
     np.testing.assert_allclose(to_numpy(found.objective), expected.objective, rtol=1e-8)
+
+
+def test_arrays_stay_on_their_device():
+    device = strict.Device("device1")
+
+    def there(values):
+        return strict.asarray(values, device=device)
+
+    if namespace(there(0.0)).zeros(1).device != device:
+        pytest.skip("namespaces do not follow the device of an array")
+    folds = [in_library(there, it) for it in FOLDS]
+    recipes = settings(ranks=(1, 2))
+    found = fit_batch(folds, recipes, all_places(recipes), SCHEDULE)
+    assert found.fits.factors.F.device == found.objective.device == device
+    held_out = [HeldOut(it, folds[1], np.arange(T)) for it in folds]
+    assert np.isfinite(batched_losses(held_out, 2 * [recipes], SCHEDULE, together=True)).all()
 
 
 @pytest.mark.parametrize("name", ["torch", "strict"])

@@ -6,6 +6,7 @@ Small fits of the paper's models go through in batches; others one after the oth
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from .arrays import namespace
+from .arrays import DENSE_BYTES, namespace
 from .base import FactorModel
 from .batches.losses import HeldOut, batched_losses
 from .batches.start import batchable
@@ -66,7 +67,9 @@ class Fold:
         fit = self.problem.datafit
         if not isinstance(fit, GramDatafit) or fit.same_design or self.test.rows is not None:
             return False
-        return not isinstance(fit.gram, np.ndarray) or fit.gram.size <= BATCHED
+        # On a device batches pay as long as several fits have room in one.
+        limit = BATCHED if isinstance(fit.gram, np.ndarray) else DENSE_BYTES // 64
+        return math.prod(fit.gram.shape) <= limit
 
     @property
     def held_out(self) -> HeldOut:
