@@ -29,20 +29,22 @@ def seconds(work):
 def searches(name, peer):
     data = SYNTHETIC[name](random_state=0)
     folds = list(TaskStratifiedKFold(3).split(data.X, None, data.task))
-    found, screened = {}, None
-    for label, warm in (("screened", True), ("fits of their own", False)):
+    found, batched = {}, None
+    ways = ("batches", grid.BATCHED, True), ("screened", 0, True), ("fits of their own", 0, False)
+    for label, limit, warm in ways:
         model = TriFactorRegressorCV(
             RANKS, RANKS, alphas=ALPHAS, cv=folds, warm_path=warm, n_jobs=2, random_state=0
         )
-        spent, _ = seconds(lambda model=model: model.fit(data.X, data.y, task=data.task))
+        with mock.patch.object(grid, "BATCHED", limit):
+            spent, _ = seconds(lambda model=model: model.fit(data.X, data.y, task=data.task))
         found[label] = spent, model.best_params_, -model.best_score_
-        screened = model if warm else screened
+        batched = model if batched is None else batched
     if peer:
-        grid = {"alpha_task": ALPHAS, "n_feature_clusters": RANKS, "n_task_clusters": RANKS}
+        settings = {"alpha_task": ALPHAS, "n_feature_clusters": RANKS, "n_task_clusters": RANKS}
         rows = np.column_stack([data.X, data.task])
         model = GridSearchCV(
             TriFactorRegressor(task_column=20, random_state=0),
-            grid,
+            settings,
             scoring="neg_mean_squared_error",
             cv=folds,
             n_jobs=2,
@@ -51,8 +53,8 @@ def searches(name, peer):
         spent, _ = seconds(lambda: model.fit(rows, data.y))
         found["GridSearchCV"] = spent, model.best_params_, -model.best_score_
     # A second time at the end, since the machine's own speed changes within the minutes of a run.
-    spent, _ = seconds(lambda: screened.fit(data.X, data.y, task=data.task))
-    found["screened"] = (min(spent, found["screened"][0]), *found["screened"][1:])
+    spent, _ = seconds(lambda: batched.fit(data.X, data.y, task=data.task))
+    found["batches"] = (min(spent, found["batches"][0]), *found["batches"][1:])
     return found
 
 
@@ -75,7 +77,8 @@ def screening(names):
 
                 model = TriFactorRegressorCV(RANKS, RANKS, alphas=ALPHAS, cv=3, random_state=0)
                 begun = time.process_time()
-                with mock.patch.object(grid.Fold, "losses", counted):
+                one_by_one = mock.patch.object(grid, "BATCHED", 0)
+                with mock.patch.object(grid.Fold, "losses", counted), one_by_one:
                     model.fit(data.X, data.y, task=data.task)
                 spent = time.process_time() - begun
             best = ", ".join(f"{value:g}" for value in reversed(model.best_params_.values()))

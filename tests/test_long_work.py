@@ -205,10 +205,27 @@ def test_no_member_of_a_stack_swallows_an_interruption(member, monkeypatch):
     assert len(seen) == 1
 
 
+ALONE = {"task_penalty": "ridge"}  # fitted one by one, not in batches
+
+
+def test_a_search_makes_do_with_the_batches_it_has(monkeypatch):
+    X, y, task = problem()
+    monkeypatch.setattr(grid, "_batch", interrupting(grid._batch, 1))
+    search = comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=4, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="so far decides"):
+        search.fit(X, y, task=task)
+    assert search.best_params_["n_components"] == 2
+    known = np.isfinite(search.cv_results_["mean_test_score"])
+    assert known.tolist() == [False, False, True, True]
+    monkeypatch.setattr(grid, "_batch", interrupting(grid._batch, 0))
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, y, task=task)
+
+
 def test_a_search_makes_do_with_the_folds_it_has(monkeypatch):
     X, y, task = problem()
     monkeypatch.setattr(grid.Fold, "losses", interrupting(grid.Fold.losses, 5))
-    search = comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=4, random_state=0)
+    search = comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=4, random_state=0, **ALONE)
     with pytest.warns(ConvergenceWarning, match="so far decides"):
         search.fit(X, y, task=task)
     assert search.best_params_["n_components"] == 2
@@ -227,7 +244,7 @@ def test_a_search_that_nobody_interrupts_is_silent(n_jobs):
 def test_a_search_keeps_its_screening(monkeypatch):
     X, y, task = problem()
     monkeypatch.setattr(grid.Fold, "losses", interrupting(grid.Fold.losses, 9))
-    search = comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=4, random_state=0)
+    search = comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=4, random_state=0, **ALONE)
     with pytest.warns(ConvergenceWarning, match="so far decides"):
         search.fit(X, y, task=task)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
@@ -318,7 +335,8 @@ def test_callbacks_see_folds_steps_and_fits():
     for model, name in (
         (comtl.MultitaskRegressor(cv=3, task_column=8), "fold"),
         (comtl.HierarchicalRegressor(task_column=8, max_iter=5), "step"),
-        (comtl.BiFactorRegressorCV(2, alphas=(0.1, 1.0), cv=3, task_column=8), "fit on a fold"),
+        (comtl.BiFactorRegressorCV([1, 2, 3], alphas=[0.1], cv=3, task_column=8), "batch of fits"),
+        (comtl.BiFactorRegressorCV(2, alphas=[1], cv=3, task_column=8, **ALONE), "fit on a fold"),
     ):
         seen = Recorder()
         with warnings.catch_warnings():

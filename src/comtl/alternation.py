@@ -130,10 +130,34 @@ def start_state(
 
     Given factors start with the smoothing at its floor, unless ``anneal`` begins it anew.
     """
+    bare = bare_state(datafit, recipe, like=like, init=init, seed=seed, factors=factors)
+    start = schedule.start_smoothing if factors is None or anneal else schedule.smoothing
+
+    def state_at(point: Factors, smoothing: float) -> State:
+        penalties = bare.penalties.items()
+        started = {k: p.started(getattr(point, k), smoothing) for k, p in penalties}
+        return bare.with_(factors=point, penalties=started)
+
+    # Balanced at little smoothing first, so that ε is set from scales that will last.
+    return state_at(gauge_step(state_at(bare.factors, 1e-6)).factors, start)
+
+
+def bare_state(
+    datafit: Datafit,
+    recipe: Recipe,
+    *,
+    like: Array,
+    init: str = "svd",
+    seed: int = 0,
+    factors: Factors | None = None,
+) -> State:
+    """Return factors, shared part and intercepts to start from, penalties as the recipe has them.
+
+    How strong the penalties of the factors are has no part in it.
+    """
     xp = namespace(like)
     held = {name: xp.asarray(it, dtype=like.dtype) for name, it in (recipe.held or {}).items()}
     penalties = {name: choose_penalty(entry) for name, entry in recipe.penalties.items()}
-    start = schedule.start_smoothing if factors is None or anneal else schedule.smoothing
     point = factors
     if point is None:
         point = empty_factors(datafit, *recipe.ranks, "S" in recipe.penalties, like)
@@ -152,14 +176,7 @@ def start_state(
         expansion = datafit.expand(point)
         rng = np.random.default_rng(seed)
         point = start_factors(datafit, expansion, point, penalties, init, rng)
-    point = point.with_(**held)
-
-    def state_at(point: Factors, smoothing: float) -> State:
-        started = {k: p.started(getattr(point, k), smoothing) for k, p in penalties.items()}
-        return bare.with_(factors=point, penalties=started, fixed=frozenset(held))
-
-    # Balanced at little smoothing first, so that ε is set from scales that will last.
-    return state_at(gauge_step(state_at(point, 1e-6)).factors, start)
+    return bare.with_(factors=point.with_(**held), fixed=frozenset(held))
 
 
 def _reused(datafit: Datafit, state: State) -> State:

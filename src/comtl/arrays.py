@@ -40,6 +40,23 @@ def namespace(*arrays: Array) -> Any:
     return array_api_compat.array_namespace(*(a for a in arrays if not sparse.issparse(a)))
 
 
+def to_numpy(values: Array) -> np.ndarray:
+    """Copy of an array for NumPy, wherever it lies; NumPy's own as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import to_numpy
+    >>> to_numpy(np.ones(2))
+    array([1., 1.])
+    """
+    if isinstance(values, np.ndarray):
+        return values
+    if array_api_compat.is_torch_array(values):
+        return values.detach().cpu().numpy()
+    return values.get() if array_api_compat.is_cupy_array(values) else np.array(values)
+
+
 def segment_sum(values: Array, offsets: np.ndarray) -> Array:
     """Sum consecutive rows: entry ``t`` is the sum of ``values[offsets[t]:offsets[t + 1]]``.
 
@@ -247,7 +264,7 @@ def similar_sizes(sizes: np.ndarray) -> list[np.ndarray]:
 
 
 def with_ones(values: Array) -> Array:
-    """Append a column of ones.
+    """Append a column of ones to a matrix, or to each of many.
 
     Examples
     --------
@@ -258,12 +275,14 @@ def with_ones(values: Array) -> Array:
            [3., 1.]])
     """
     xp = namespace(values)
-    ones = xp.ones((values.shape[0], 1), dtype=values.dtype)
-    return xp.concat([values, ones], axis=1)
+    ones = xp.ones((*values.shape[:-1], 1), dtype=values.dtype)
+    return xp.concat([values, ones], axis=-1)
 
 
 def with_corner(matrix: Array) -> Array:
     """Append a row and a column of zeros with a one in the corner, for the intercept.
+
+    Of many matrices at once, each gets its own.
 
     Examples
     --------
@@ -274,7 +293,8 @@ def with_corner(matrix: Array) -> Array:
            [0., 0., 1.]])
     """
     xp = namespace(matrix)
-    lifted = xp.zeros((matrix.shape[0] + 1, matrix.shape[1] + 1), dtype=matrix.dtype)
-    lifted[:-1, :-1] = matrix
-    lifted[-1, -1] = 1.0
+    *many, rows, columns = matrix.shape
+    lifted = xp.zeros((*many, rows + 1, columns + 1), dtype=matrix.dtype)
+    lifted[..., :-1, :-1] = matrix
+    lifted[..., -1, -1] = 1.0
     return lifted

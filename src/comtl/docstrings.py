@@ -123,9 +123,11 @@ _BLOCKS = {
             Whether to screen the settings first by rough fits, each starting from the one before
             along ``alphas``. The best of each path and the best few of all are then fitted on
             their own, so the winner's score is that of a fit of its own; the scores of the others
-            are rough. False: all are fits of their own.
+            are rough. False: all are fits of their own. So they are in any case where small fits
+            go through in batches: regression with relations on both factors, few features and
+            tasks, or rows on a device.
         n_jobs : int or None, default=None
-            Paths of fits at the same time, in processes of joblib.
+            Paths or batches of fits at the same time, in processes of joblib.
         """,
     "alpha_task": """
         alpha_task : float, default=0.5

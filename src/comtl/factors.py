@@ -48,7 +48,7 @@ class Factors:
     @property
     def mixing(self) -> Array:
         """``M = G Sᵀ`` (T × K1): how each task mixes the columns of ``F``."""
-        return self.G if self.S is None else self.G @ self.S.T
+        return self.G if self.S is None else self.G @ self.S.mT
 
     @property
     def directions(self) -> Array:

@@ -1,8 +1,12 @@
-"""A grid of settings on a few folds as one computation: rows, fits and starts are shared."""
+"""A grid of settings on a few folds as one computation: rows, fits and starts are shared.
+
+Small fits of the paper's models go through in batches; others one after the other.
+"""
 
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,15 +18,22 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from .arrays import DENSE_BYTES, namespace
 from .base import FactorModel
+from .batches.losses import HeldOut, batched_losses
+from .batches.start import batchable
 from .checkpoints import Checkpoint
-from .data import TaskData
+from .data import TaskData, encode_tasks
+from .datafits.gram import GramDatafit
 from .problem import Columns, Problem
 from .progress import Watch, logger
+from .threads import single_blas
 
 CONFIRMED, ROUGH, LOOSE = 3, 30.0, 0.01
 """Best settings that must have a fit of their own, how much rougher a screening fit may be, and
 how loose its inner solves; see benchmarks/bench_grid.md."""
+BATCHED = 20_000
+"""Numbers in the Grams of a fold up to which batches are faster; see benchmarks/bench_batch.md."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +60,27 @@ class Fold:
     def weight(self) -> float:
         """Weight of the cells held out."""
         return self.test.weight
+
+    @property
+    def batched(self) -> bool:
+        """Whether batches serve these rows: where a fit is small, or they lie on a device."""
+        fit = self.problem.datafit
+        if not isinstance(fit, GramDatafit) or fit.same_design or self.test.rows is not None:
+            return False
+        # On a device batches pay as long as several fits have room in one.
+        limit = BATCHED if isinstance(fit.gram, np.ndarray) else DENSE_BYTES // 64
+        return math.prod(fit.gram.shape) <= limit
+
+    @property
+    def held_out(self) -> HeldOut:
+        """All that batches need of the rows, in double precision."""
+        units, test, train = self.problem.units, self.test, self.problem.datafit
+        assert isinstance(train, GramDatafit)
+        y = namespace(test.y).astype(units.target(test.y), train.gram.dtype)
+        cells = GramDatafit.of_cells(units.design(test.X), y, test.weights, test.offsets)
+        codes = encode_tasks(test.tasks, self.train.tasks)
+        scale = (units.target_scale / self.unit) ** 2
+        return HeldOut(train.double, cells.double, codes, scale)
 
     def losses(self, models: Iterable[FactorModel], *, screen: bool) -> list[float]:
         """Held-out losses of models, each fitted on its own, or roughly from the one before."""
@@ -94,12 +126,17 @@ def grid_losses(
     Settings that come to the same recipe are fitted once. With ``warm``, paths of rising penalties
     are first screened: each fit is rough and starts from the one before. The best setting of each
     path and the best few of all are then fitted on their own, until the winner is one of them.
+    Where fits go through in batches, all are fitted on their own.
 
     Interrupted by the user who watches, the losses of the folds that are finished stand for all;
     unwatched, the interruption goes on its way.
     """
     first = distinct(models, size)
     places = sorted(set(first), key=lambda place: models[place]._place()[1])
+    held_out = _held_out([models[place] for place in places], size, folds)
+    if held_out is not None:
+        losses = _run_batches(models, places, held_out, n_jobs=n_jobs, kept=kept, watch=watch)
+        return losses[:, first], np.array([fold.test.n_weighted for fold in held_out])
     paths: dict[tuple[Any, ...], list[int]] = {}
     for place in places:
         path = models[place]._recipe(*size).ranks, *models[place]._place()[0]
@@ -175,13 +212,85 @@ def _run(
     if screen and not any(done):
         raise KeyboardInterrupt
     if not complete:
-        warnings.warn(
-            "Interrupted: what is known of the settings so far decides. The best is now fitted to "
-            "all rows; interrupt again to stop that too.",
-            ConvergenceWarning,
-            stacklevel=7,
-        )
+        _warn_of_interruption()
     losses = np.full((len(weights), len(models)), np.inf)
     for (fold, group), values in known.items():
         losses[fold, groups[group]] = values
     return losses[done], np.array(weights)[done], complete
+
+
+def _warn_of_interruption() -> None:
+    warnings.warn(
+        "Interrupted: what is known of the settings so far decides. The best is now fitted to "
+        "all rows; interrupt again to stop that too.",
+        ConvergenceWarning,
+        stacklevel=8,
+    )
+
+
+def _held_out(
+    models: Sequence[FactorModel], size: tuple[int, int], folds: Callable[[], Iterator[Fold]]
+) -> list[HeldOut] | None:
+    """Folds as batches take them; None where batches do not serve."""
+    if models[0]._classification or not all(batchable(it._recipe(*size)) for it in models):
+        return None
+    found = []
+    for fold in folds():
+        if not fold.batched:
+            return None
+        found.append(fold.held_out)
+    return found
+
+
+def _run_batches(
+    models: Sequence[FactorModel],
+    places: list[int],
+    folds: list[HeldOut],
+    *,
+    n_jobs: int | None,
+    kept: Checkpoint,
+    watch: Watch,
+) -> np.ndarray:
+    """Losses of the settings at some places (of the others, infinity) on all folds.
+
+    Settings of one rank make a batch, on a device all settings.
+    """
+    together = not isinstance(folds[0].train.gram, np.ndarray)
+    size = folds[0].train.n_features, folds[0].train.n_tasks
+    groups: dict[Any, list[int]] = {}
+    for place in places:
+        groups.setdefault(() if together else models[place]._recipe(*size).ranks, []).append(place)
+    losses = np.full((len(folds), len(models)), np.inf)
+    left = []
+    # The widest first, so that no long batch is left to one process at the end.
+    for _, group in sorted(groups.items(), reverse=True):
+        if (found := kept.get(f"batch {group}")) is not None:
+            losses[:, group] = found
+        else:
+            left.append(group)
+    jobs = (delayed(_batch)([models[p] for p in group], folds, together) for group in left)
+    try:
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+        for number, values in enumerate(watch.each(results, "batch of fits")):
+            losses[:, left[number]] = values
+            kept.put(f"batch {left[number]}", values)
+            logger.info("%d fits on folds done", values.size)
+    except KeyboardInterrupt:
+        if not watch.outermost or not np.isfinite(losses).any():
+            raise
+    if not np.isfinite(losses[0, places]).all():
+        _warn_of_interruption()
+    return losses
+
+
+def _batch(models: list[FactorModel], folds: list[HeldOut], together: bool) -> np.ndarray:
+    """Held-out losses of models, fitted in one batch (folds × models)."""
+    recipes = [
+        [model._recipe(fold.train.n_features, fold.train.n_tasks) for model in models]
+        for fold in folds
+    ]
+    seed = int(check_random_state(models[0].random_state).randint(2**31 - 1))
+    with single_blas():
+        return batched_losses(
+            folds, recipes, models[0]._schedule(), together=together, init=models[0].init, seed=seed
+        )

@@ -140,7 +140,8 @@ class CrossValidated(FactorModel):
             if name not in refitted.get_params():
                 setattr(self, name, value)
         self.best_params_ = grid[best]
-        with np.errstate(over="ignore"):
+        # Settings that an interruption left out have an infinite loss.
+        with np.errstate(over="ignore", invalid="ignore"):
             score = -found.mean * found.unit * found.unit
             spread = found.losses.std(axis=0) * found.unit * found.unit
         self.best_score_ = float(score[best])

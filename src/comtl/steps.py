@@ -17,7 +17,7 @@ from .solvers.base import Solution
 from .solvers.conjugate_gradient import conjugate_gradient
 from .solvers.dense import solve_symmetric
 from .solvers.proximal import proximal_gradient
-from .solvers.woodbury import coupled_blocks, regular, solve_coupled_blocks
+from .solvers.woodbury import coupled_blocks, paired, regular, solve_coupled_blocks
 from .state import State
 from .systems import FeatureSystem
 
@@ -223,8 +223,7 @@ def core_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Fac
         own, blocks = point.G[first:last, :], quadratic.hessian[first:last, :K1, :K1]
         pairs = xp.reshape(own[:, :, None] * own[:, None, :], (-1, K2 * K2))
         matrix = matrix + xp.reshape(blocks, (-1, K1 * K1)).T @ pairs
-    matrix = xp.reshape(matrix, (K1, K1, K2, K2))
-    matrix = xp.reshape(xp.permute_dims(matrix, (0, 2, 1, 3)), (K1 * K2, K1 * K2))
+    matrix = paired(matrix, K1, K2)
     alpha, _ = penalty.curvature(point.S)
     matrix = matrix + alpha * xp.eye(K1 * K2, dtype=matrix.dtype)
     gradient = quadratic.gradient[:, :K1].T @ point.G + penalty.gradient(point.S)

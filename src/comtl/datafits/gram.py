@@ -79,6 +79,13 @@ class GramDatafit(Datafit):
         energy = xp.sum(weights[:, None] * Y**2, axis=0)
         return cls(gram[None, :, :], moment.T, energy)
 
+    @property
+    def double(self) -> GramDatafit:
+        """The same in double precision."""
+        xp = namespace(self.gram)
+        parts = (self.gram, self.moment, self.energy)
+        return GramDatafit(*(xp.astype(part, xp.float64, copy=False) for part in parts))
+
     @cached_property
     def covariance(self) -> Covariance:
         xp = namespace(self.gram)

@@ -1,4 +1,4 @@
-"""Preconditioned conjugate gradients on a positive semidefinite operator."""
+"""Preconditioned conjugate gradients on a positive semidefinite operator, or on many at once."""
 
 from __future__ import annotations
 
@@ -57,3 +57,57 @@ def conjugate_gradient(
         iterations += 1
     stats = {"iterations": iterations, "residual": size / start}
     return Solution(x, "cg", size <= tol * start, stats)
+
+
+def conjugate_gradients(
+    operator: Callable[[Array], Array],
+    right: Array,
+    *,
+    preconditioner: Callable[[Array], Array],
+    tol: float,
+    max_iter: int,
+) -> Array:
+    """Solve many systems at once, each as :func:`conjugate_gradient` would: ``right`` is (B, ...).
+
+    A system that is done stays where it is while the others go on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.solvers.conjugate_gradient import conjugate_gradients
+    >>> scale = np.array([[2.0], [4.0]])
+    >>> conjugate_gradients(
+    ...     lambda x: scale * x, np.ones((2, 3)), preconditioner=lambda r: r, tol=0.1, max_iter=5
+    ... )
+    array([[0.5 , 0.5 , 0.5 ],
+           [0.25, 0.25, 0.25]])
+    """
+    xp = namespace(right)
+    shape = right.shape[:1] + (1,) * (right.ndim - 1)
+    none = xp.zeros(shape, dtype=right.dtype)
+    one = none + 1.0
+
+    def inner(left: Array, other: Array) -> Array:
+        flat = (right.shape[0], -1)
+        return xp.reshape(xp.vecdot(xp.reshape(left, flat), xp.reshape(other, flat)), shape)
+
+    x, residual = xp.zeros_like(right), right
+    least = tol**2 * inner(right, right)
+    scaled = direction = preconditioner(residual)
+    power = inner(residual, scaled)
+    going = least > 0.0
+    for _ in range(max_iter):
+        image = operator(direction)
+        curvature = inner(direction, image)
+        going = going & (curvature > 0.0) & (power > 0.0)
+        step = xp.where(going, power / xp.where(going, curvature, one), none)
+        x = x + step * direction
+        residual = residual - step * image
+        going = going & (inner(residual, residual) > least)
+        if not bool(xp.any(going)):
+            break
+        scaled = preconditioner(residual)
+        fresh = inner(residual, scaled)
+        direction = scaled + xp.where(going, fresh / xp.where(going, power, one), none) * direction
+        power = fresh
+    return x

@@ -3,7 +3,8 @@ r"""The two-term generalised Sylvester equation :math:`C Q B + (αI - NN^\top) Q
 ``C`` comes with its eigenbasis (computed once for a data set), ``B`` is ``K × K`` and small.
 In both bases every column is a diagonal plus a low-rank term, so one solve costs
 :math:`O(P r K)` with ``r`` the columns of that basis and of ``N``. It is exact where all tasks
-share their rows, and the preconditioner of conjugate gradients elsewhere.
+share their rows, and the preconditioner of conjugate gradients elsewhere. Where ``C`` has a
+complete basis, leading axes may hold equations of one shape, solved in one batch.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class TwoTermSylvester:
     small : array of shape (K, K)
         ``B``, symmetric positive semidefinite.
     alpha : float
-        Multiple of the identity, positive.
+        Multiple of the identity, positive; for a batch an array of shape (..., 1, 1).
     low : array of shape (P, k)
         ``N``; ``αI - NNᵀ`` must be positive definite.
 
@@ -44,18 +45,18 @@ class TwoTermSylvester:
         xp = namespace(small)
         values, self._turn = xp.linalg.eigh(small)
         values = xp.clip(values, min=0.0)
-        if low.shape[1] >= low.shape[0]:
+        if low.ndim == 2 and low.shape[1] >= low.shape[0]:
             covariance, alpha, low = _absorbed(covariance, alpha, low)
         self._basis, self._low = covariance.basis, low
-        self._complete = covariance.basis.shape[0] == covariance.basis.shape[1]
+        self._complete = covariance.basis.shape[-2] == covariance.basis.shape[-1]
         if self._complete:
-            self._gain = 1.0 / (covariance.values[:, None] * values[None, :] + alpha)
-            if low.shape[1]:
+            self._gain = 1.0 / (covariance.values[..., :, None] * values[..., None, :] + alpha)
+            if low.shape[-1]:
                 # Columns of N seen through the base inverse of each column: (K, P, k).
-                lifted = self._basis @ (
-                    self._gain.T[:, :, None] * (self._basis.T @ low)[None, :, :]
-                )
-                capacitance = xp.eye(low.shape[1], dtype=low.dtype) - low.T @ lifted
+                seen = (self._basis.mT @ low)[..., None, :, :]
+                lifted = self._basis[..., None, :, :] @ (self._gain.mT[..., None] * seen)
+                inner = low.mT[..., None, :, :] @ lifted
+                capacitance = xp.eye(low.shape[-1], dtype=low.dtype) - inner
                 # One inverse serves every application within a conjugate gradient run.
                 self._lifted = lifted @ xp.linalg.inv(capacitance)
             return
@@ -85,11 +86,11 @@ class TwoTermSylvester:
         turned = right @ self._turn
         if not self._complete:
             return self._by_sides(turned) @ self._turn.T
-        solved = self._basis @ (self._gain * (self._basis.T @ turned))
-        if self._low.shape[1]:
-            inner = (self._low.T @ solved).T[:, :, None]
-            solved += (self._lifted @ inner)[:, :, 0].T
-        return solved @ self._turn.T
+        solved = self._basis @ (self._gain * (self._basis.mT @ turned))
+        if self._low.shape[-1]:
+            inner = (self._low.mT @ solved).mT[..., None]
+            solved += (self._lifted @ inner)[..., 0].mT
+        return solved @ self._turn.mT
 
     def _by_sides(self, turned: Array) -> Array:
         """Solve in place where the basis is not complete."""
