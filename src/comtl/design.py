@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .arrays import DENSE_SIDE, Array, namespace, orthonormal
+from .arrays import DENSE_SIDE, Array, is_packed, namespace, orthonormal, taken
 from .blocks import RowBlocks, added
+from .device_design import device_largest, device_moments
 
 _DENSE_CELLS = 2**20
 _WIDTH = 4  # Columns of a product that takes about as long as the moments of a block.
+_DEVICE_CELLS = 2**26
+"""Cells of a block that is made dense on a device, which wants larger ones."""
 _SAMPLE_CELLS = (2**19, 2**22)
 """Cells that a covariance of few, or of many columns is made from, at least."""
 
@@ -52,27 +55,29 @@ class Design:
         cls, X: Any, weights: Array, *, center: bool = True, scale: bool = True
     ) -> Design:
         """Rows centred and scaled to unit (weighted) variance, or unit mean square uncentred."""
+        xp = namespace(weights)
         blocks = RowBlocks(X)
-        largest = _largest(blocks)
-        if not scale and not np.all(largest < np.finfo(X.dtype).max ** 0.25):
+        largest = device_largest(X) if blocks.whole else _largest(blocks)
+        if not scale and not bool(xp.all(largest < float(xp.finfo(X.dtype).max) ** 0.25)):
             raise ValueError(
                 "X has values too large to square safely; rescale its columns or leave "
                 "standardize=True."
             )
-        unit = np.where(largest > 0, largest, 1.0)
-        mean, second = _moments(blocks, unit, weights, center)
+        unit = xp.where(largest > 0, largest, xp.ones_like(largest))
+        moments = device_moments if blocks.whole else _moments
+        mean, second = moments(blocks if not blocks.whole else X, unit, weights, center)
         # The mean of n equal numbers is off by some roundings of double precision.
-        tiny = np.finfo(np.float64).eps * (X.shape[0] + 10)
-        constant = second <= (tiny * np.abs(mean)) ** 2
-        inverse = np.ones_like(unit)
+        tiny = float(np.finfo(np.float64).eps) * (X.shape[0] + 10)
+        constant = second <= (tiny * xp.abs(mean)) ** 2
+        inverse = xp.ones_like(unit)
         if scale:
             with np.errstate(over="ignore", divide="ignore"):
-                inverse = 1.0 / np.sqrt(np.where(constant, 1.0, second)) / unit
-        if not np.all(np.isfinite(inverse)):
-            bad = int(np.flatnonzero(~np.isfinite(inverse))[0])
+                inverse = 1.0 / xp.sqrt(xp.where(constant, xp.ones_like(second), second)) / unit
+        if not bool(xp.all(xp.isfinite(inverse))):
+            bad = int(xp.argmin(xp.astype(xp.isfinite(inverse), xp.int8)))
             raise ValueError(f"Column {bad} of X is too small to scale; multiply it up first.")
-        inverse = np.where(constant, 0.0, inverse).astype(X.dtype)
-        return cls(X, (mean * (unit * inverse)).astype(X.dtype), inverse)
+        inverse = xp.astype(xp.where(constant, xp.zeros_like(inverse), inverse), X.dtype)
+        return cls(X, xp.astype(mean * (unit * inverse), X.dtype), inverse)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -115,18 +120,25 @@ class Design:
     def dense_blocks(self) -> list[tuple[int, int]]:
         """Row ranges to be made dense one at a time."""
         rows, columns = self.shape
-        size = max(1, _DENSE_CELLS // max(columns, 1))
+        cells = _DEVICE_CELLS if self.blocks.whole else _DENSE_CELLS
+        size = max(1, cells // max(columns, 1))
         return [(start, min(start + size, rows)) for start in range(0, rows, size)]
 
     def dense_rows(self, start: int, stop: int) -> Array:
         """Standardised rows as a dense block: explicit, so that no digits cancel in a Gram."""
-        block = self.X[start:stop, ...]
-        block = block.toarray() if sparse.issparse(block) else block
+        if is_packed(self.X):
+            block = self.X.dense(start, stop)
+        else:
+            block = self.X[start:stop, ...]
+            block = block.toarray() if sparse.issparse(block) else block
         return block * self.inverse_scale[None, :] - self.shift[None, :]
 
     def take(self, rows: np.ndarray) -> Array:
         """Standardised rows of any numbers as a dense block."""
-        return Design(self.X[rows], self.shift, self.inverse_scale).dense_rows(0, len(rows))
+        return self._picked(rows).dense_rows(0, len(rows))
+
+    def _picked(self, rows: np.ndarray) -> Design:
+        return Design(taken(self.X, rows), self.shift, self.inverse_scale)
 
     def covariance(self, weights: Array, rank: int = 16, seed: int = 0) -> Covariance:
         """Pooled weighted second moments, as a preconditioner needs them: from some of the rows.
@@ -144,7 +156,7 @@ class Design:
         if step > 1:
             # Every so many rows: tasks lie next to each other, so each has its part.
             kept = np.arange(0, rows, step)
-            sample = Design(self.X[kept], self.shift, self.inverse_scale)
+            sample = self._picked(kept)
             return sample.covariance(xp.take(weights, xp.asarray(kept), axis=0), rank, seed)
         if few:
             moments = xp.zeros((columns, columns), dtype=self.dtype)
