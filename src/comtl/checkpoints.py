@@ -9,6 +9,7 @@ from typing import Any, final
 
 import joblib
 
+from .arrays import on_device, place_of
 from .data import TaskData
 from .saving import ModelFileError, load, save
 
@@ -52,6 +53,11 @@ class Checkpoint:
         """Checkpoint of a model's fit to some cells."""
         if path is None:
             return cls(None, "")
+        if on_device(data.X):
+            raise TypeError(
+                f"checkpoint= tells fits apart by their rows, which lie in {place_of(data.X)}; "
+                "leave it out, or fit on arrays of NumPy."
+            )
         parameters = {
             name: value
             for name, value in model.get_params(deep=False).items()

@@ -11,7 +11,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length
 from sklearn.utils.validation import validate_data
 
-from comtl.arrays import namespace, on_device, picked, place_of, taken, to_numpy
+from comtl.arrays import namespace, on_device, picked, taken, to_numpy
 from comtl.device_data import (
     check_device_finite,
     read_device_rows,
@@ -261,7 +261,6 @@ def _read_matrix(
         )
     if on_device(X):
         return read_device_rows(estimator, X, task, reset=reset)
-    refuse_host(estimator, reset)
     task = to_numpy(task)
     features, labels, name = X, task, "task"
     if column is not None:
@@ -288,16 +287,6 @@ def _read_matrix(
             "for each row."
         )
     return features, labels
-
-
-def refuse_host(estimator: Any, reset: bool) -> None:
-    """Refuse rows of NumPy for a model that was fitted on a device."""
-    known = None if reset else vars(estimator).get("_linear")
-    if known is not None and on_device(known.shared):
-        raise TypeError(
-            f"X is held by NumPy, but the model was fitted on arrays of {place_of(known.shared)}. "
-            "Pass rows of that library and device, or use model.to_numpy()."
-        )
 
 
 def check_finite(X: Any, estimator: Any) -> None:

@@ -35,12 +35,6 @@ def read_device_rows(
             f"{type(estimator).__name__} does not work on arrays of {place_of(X)}. Convert them to "
             "NumPy first, or use BiFactor…, TriFactor… or an estimator of comtl.baselines."
         )
-    known = vars(estimator).get("_linear")
-    if not reset and known is not None and place_of(known.shared) != place_of(X):
-        raise TypeError(
-            f"X is an array of {place_of(X)}, but the model was fitted on "
-            f"{place_of(known.shared)}. Move X there, or take model.to_numpy() and rows of NumPy."
-        )
     if len(X.shape) != 2:
         raise ValueError(
             f"Expected 2D array, got {len(X.shape)}D array instead: X has the shape "

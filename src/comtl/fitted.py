@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .arrays import Array, namespace, on_device, picked, taken, to_numpy
+from .arrays import Array, namespace, on_device, picked, place_of, taken, to_numpy
 from .clusters import cluster_rows, embeddings
 from .conversion import numpy_copy
 from .data import TaskData, check_finite, encode_tasks, read_rows, read_training
@@ -155,9 +155,19 @@ class FittedTasks(Shown):
             check_finite(X, self)
         return scores
 
+    def _check_place(self, X: Any) -> None:
+        """Refuse rows of another library or device than those of the fit."""
+        mine, given = place_of(self._linear.shared), place_of(X)
+        if mine != given:
+            raise TypeError(
+                f"X is an array of {given}, but the model was fitted on {mine}. Pass rows that lie "
+                "there too, or use model.to_numpy(), which predicts for rows of NumPy."
+            )
+
     def _read_codes(self, X: Any, task: Any) -> tuple[Any, np.ndarray | None]:
         """Validated rows and the task code of each; None where every task is asked for."""
         check_is_fitted(self)
+        self._check_place(X)
         X, labels = read_rows(self, X, task)
         if labels is None:
             if self._multi_output:
@@ -264,6 +274,7 @@ class FittedTasks(Shown):
     def _read_new(self, X: Any, y: Any, task: Any, sample_weight: Any) -> tuple[TaskData, Columns]:
         """Validated cells of further tasks, and their columns of weights."""
         check_is_fitted(self)
+        self._check_place(X)
         read_rows(self, X, task)
         reader = copy.copy(self)
         data = read_training(

@@ -14,6 +14,7 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from .arrays import namespace
 from .base import FactorModel
 from .checkpoints import Checkpoint
 from .data import TaskData
@@ -48,7 +49,7 @@ class Fold:
     @property
     def weight(self) -> float:
         """Weight of the cells held out."""
-        return float(self.test.weights.sum())
+        return float(namespace(self.test.weights).sum(self.test.weights))
 
     def losses(self, models: Iterable[FactorModel], *, screen: bool) -> list[float]:
         """Held-out losses of models, each fitted on its own, or roughly from the one before."""

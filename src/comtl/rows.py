@@ -10,7 +10,9 @@ import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
+from .arrays import on_device, taken, to_numpy
 from .data import TaskData, read_rows, read_training
+from .device_data import as_rows
 from .fitted import FittedTasks
 from .folds import TaskStratifiedKFold
 from .frames import read_classes
@@ -32,6 +34,8 @@ class Rows:
         def part(item: Any) -> Any:
             if item is None or np.isscalar(item):
                 return item
+            if on_device(item):
+                return taken(as_rows(item) if item is self.X else item, numbers)
             # Some sparse formats and containers have no index of their own.
             return _safe_indexing(indexable(item)[0], numbers)
 
@@ -45,7 +49,7 @@ class Rows:
     def splits(self, reader: FittedTasks, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Row numbers of the folds; a number of folds cuts every task and class alike."""
         rows, labels = read_rows(reader, self.X, self.task)
-        classes = read_classes(self.y)[0] if reader._classification else None
+        classes = read_classes(to_numpy(self.y))[0] if reader._classification else None
         if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
             strata = None
             if classes is not None and (classes.ndim == 1 or classes.shape[1] == 1):
@@ -55,4 +59,6 @@ class Rows:
         with warnings.catch_warnings():
             # Tasks are offered to every splitter as groups, also to those without use for them.
             warnings.filterwarnings("ignore", "The groups parameter is ignored")
-            return list(check_cv(cv).split(rows, self.y, labels))
+            # Splitters see the numbers of rows on a device, not the rows.
+            rows = np.zeros((rows.shape[0], 1)) if on_device(rows) else rows
+            return list(check_cv(cv).split(rows, to_numpy(self.y), labels))

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .arrays import namespace, on_device
 from .base import FactorModel
 from .checkpoints import Checkpoint
 from .data import TaskData
@@ -61,7 +62,9 @@ def search(
         model._check_parameters()
     data = rows.read(reader)
     # Losses are compared in units of the target, whose squares may be out of range.
-    unit = 1.0 if reader._classification else float(np.abs(data.y).max()) or 1.0
+    xp = namespace(data.weights)
+    unit = 1.0 if reader._classification else float(xp.max(xp.abs(data.y))) or 1.0
+    n_jobs = None if on_device(data.X) else n_jobs  # Processes would each copy the rows.
 
     def folds() -> Iterator[Fold]:
         for split in rows.splits(reader, cv):
