@@ -178,6 +178,9 @@ class Design:
 
     def _mean_square(self, weights: Array, total: float) -> float:
         """Trace of the pooled second moments."""
+        if is_packed(self.X):
+            inside = self.X.spread(weights, self.shift, self.inverse_scale)
+            return inside / total + float(self.shift @ self.shift)
         if sparse.issparse(self.X):
             row_weights = np.repeat(weights, np.diff(self.X.indptr))
             blank = self.shift[self.X.indices]

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from .arrays import (
     Array,
+    PackedRows,
     beside,
     is_cupy_sparse,
     is_packed,
@@ -65,7 +66,9 @@ def read_device_rows(
 def as_rows(X: Array) -> Array:
     """Rows of float64 or float32; others become float64. Nothing is copied that need not be."""
     if is_torch_sparse(X) or is_cupy_sparse(X) or is_packed(X):
-        raise TypeError("sparse")
+        packed = PackedRows.of(X)
+        values = as_rows(packed.values)
+        return packed if values is packed.values else packed.astype(values.dtype)
     if getattr(X, "requires_grad", False):
         X = X.detach()
     xp = namespace(X)
@@ -83,6 +86,9 @@ def _without(X: Array, position: int, column: Any) -> tuple[Array, np.ndarray]:
             f"X holds nothing but the task column {column!r}: 0 feature(s) are left while a "
             "minimum of 1 is required. Add the feature columns to X."
         )
+    if is_packed(X):
+        packed, labels = X.without(position)
+        return packed, to_numpy(labels)
     rest = namespace(X).concat([X[:, :position], X[:, position + 1 :]], axis=1)
     return rest, to_numpy(X[:, position])
 
@@ -134,6 +140,7 @@ def read_device_weights(sample_weight: Any, shape: tuple[int, ...], X: Array) ->
 
 def check_device_finite(values: Array, name: str = "X") -> None:
     """Refuse NaN and infinity, block by block on the device."""
+    values = values.values if is_packed(values) else values
     xp = namespace(values)
     for block in row_parts(values):
         flat = xp.reshape(block, (-1,))

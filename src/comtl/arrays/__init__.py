@@ -15,7 +15,7 @@ from .algebra import (
     with_corner,
     with_ones,
 )
-from .packed import PickedRows
+from .packed import PackedRows, PickedRows
 from .picking import picked, row_parts, taken
 from .segments import (
     kept_for,
@@ -50,6 +50,7 @@ __all__ = [
     "DENSE_SIDE",
     "TALL",
     "Array",
+    "PackedRows",
     "PickedRows",
     "Space",
     "beside",

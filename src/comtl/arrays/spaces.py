@@ -157,8 +157,6 @@ def to_numpy(values: Any) -> Any:
     """
     if not on_device(values):
         return values
-    if is_packed(values):
-        return values.to_scipy()
     if array_api_compat.is_torch_array(values):
         return values.detach().cpu().numpy()
     if array_api_compat.is_cupy_array(values):
