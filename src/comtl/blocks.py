@@ -27,8 +27,9 @@ least and most rows; rows that one call of BLAS takes, and the product of sizes 
 pays; cells of a chunk, and its most rows; cells times columns below which threads cost more than
 they save."""
 DEVICE_ROWS: int | None = None
-"""Rows of one product on a device, all of them in a batch: None for one product of all rows. To be
-measured: a product that sums over a million rows may be slow where one over few columns is."""
+"""Rows of one product on a device, where all rows are taken in a batch of products; None: one
+product of all rows, which runs at the speed of the memory already, see benchmarks/bench_devices.md.
+"""
 
 
 @dataclass(frozen=True, eq=False)

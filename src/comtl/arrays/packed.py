@@ -93,7 +93,6 @@ class PackedRows:
             X = X if "sparse_csr" in str(X.layout) else X.to_sparse_csr()
             return cls(X.values(), X.col_indices(), X.crow_indices(), X.shape)
         X = X.tocsr()
-        X.sum_duplicates()
         return cls(X.data, X.indices, X.indptr, X.shape)
 
     @property
@@ -145,8 +144,8 @@ class PackedRows:
         ends = xp.cumulative_sum(sizes, include_initial=True, dtype=self.ends.dtype)
         total = int(ends[-1])
         index = xp.repeat(starts - ends[:-1], sizes) + xp.arange(total, dtype=self.ends.dtype)
-        parts = (xp.take(part, index, axis=0) for part in (self.values, self.places))
-        return PackedRows(*parts, ends, (len(rows), self.shape[1]))
+        values, places = (xp.take(part, index, axis=0) for part in (self.values, self.places))
+        return PackedRows(values, places, ends, (len(rows), self.shape[1]))
 
     def dense(self, start: int, stop: int) -> Array:
         """Consecutive rows as a dense block."""

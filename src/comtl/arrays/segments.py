@@ -13,7 +13,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from .spaces import Array, namespace
+from .spaces import Array, device_key, namespace
 
 PIECE = 1024
 """Rows that are summed one after the other on a device: longer segments are summed in two steps."""
@@ -34,7 +34,7 @@ def kept_for(owner: np.ndarray, name: str, like: Array, make: Callable[[], Any])
     >>> kept_for(owner, "sum", owner, lambda: 3), kept_for(owner, "sum", owner, lambda: 4)
     (3, 3)
     """
-    key = (id(owner), name, type(like), array_api_compat.device(like))
+    key = (id(owner), name, type(like), device_key(like))
     try:
         return _KEPT[key]
     except KeyError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import array_api_compat
@@ -58,9 +58,15 @@ class Space:
         return self._library.asarray(values, dtype=dtype, copy=copy, device=self.device)
 
 
-@lru_cache(64)
-def _space(library: Any, device: Any) -> Space:
-    return Space(library, device)
+_SPACES: dict[tuple[type, Any], Space] = {}
+_WHERE: dict[type, bool] = {}
+"""What was found out about types of arrays: asked for at every step."""
+
+
+def device_key(values: Array) -> Any:
+    """What tells the device of an array from others, to be looked up by."""
+    device = getattr(values, "device", None)
+    return getattr(device, "id", device)  # CuPy's devices have no hash of their own.
 
 
 def namespace(*arrays: Array) -> Any:
@@ -77,16 +83,19 @@ def namespace(*arrays: Array) -> Any:
     """
     if type(arrays[0]) is np.ndarray and len(arrays) == 1:  # called hundreds of times a sweep
         return array_api_compat.numpy
+    if len(arrays) == 1:
+        space = _SPACES.get((type(arrays[0]), device_key(arrays[0])))
+        if space is not None:
+            return space
     if all(isinstance(a, np.ndarray | sparse.sparray | sparse.spmatrix) for a in arrays):
         return array_api_compat.numpy
-    dense = [getattr(a, "values", a) if is_packed(a) else a for a in arrays if not is_scipy(a)]
-    library = array_api_compat.array_namespace(*dense)
-    return _space(library, array_api_compat.device(dense[0]))
-
-
-def is_scipy(values: Any) -> bool:
-    """Whether values are a sparse matrix of SciPy."""
-    return sparse.issparse(values)
+    dense = [a.values if is_packed(a) else a for a in arrays if not sparse.issparse(a)]
+    first = dense[0]
+    key = type(first), device_key(first)
+    if key not in _SPACES or any(type(a) is not type(first) for a in dense):
+        library = array_api_compat.array_namespace(*dense)
+        _SPACES[key] = Space(library, array_api_compat.device(first))
+    return _SPACES[key]
 
 
 def is_packed(values: Any) -> bool:
@@ -106,13 +115,17 @@ def on_device(values: Any) -> bool:
     >>> on_device(np.ones(3)), on_device([1.0])
     (False, False)
     """
-    if values is None or isinstance(values, (*HOST, list, tuple, int, float, str)):
-        return False
-    if is_packed(values) or is_cupy_sparse(values):
-        return True
-    if not array_api_compat.is_array_api_obj(values):
-        return False
-    return not any(known(values) for known in _READ_BY_NUMPY)
+    kind = type(values)
+    if kind not in _WHERE:
+        _WHERE[kind] = not isinstance(values, HOST) and (
+            is_packed(values)
+            or is_cupy_sparse(values)
+            or (
+                array_api_compat.is_array_api_obj(values)
+                and not any(known(values) for known in _READ_BY_NUMPY)
+            )
+        )
+    return _WHERE[kind]
 
 
 def is_cupy_sparse(values: Any) -> bool:
