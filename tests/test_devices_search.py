@@ -8,7 +8,7 @@ from comtl import (
     BiFactorClassifierCV,
     BiFactorRegressor,
     BiFactorRegressorCV,
-    HierarchicalRegressor,
+    MultitaskClassifier,
     MultitaskRegressor,
     TriFactorRegressorCV,
 )
@@ -64,7 +64,7 @@ def test_searches_of_scikit_learn():
     np.testing.assert_allclose(scores(torch), scores(np.asarray), rtol=1e-8)
 
 
-@pytest.mark.parametrize("model", [HierarchicalRegressor(), MultitaskRegressor()])
+@pytest.mark.parametrize("model", [MultitaskRegressor(), MultitaskClassifier()])
 def test_models_of_the_host_say_so(library, model):
     with pytest.raises(TypeError, match=f"{type(model).__name__} does not work on arrays of"):
         model.fit(library(X), library(Y), task=TASK)

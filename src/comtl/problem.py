@@ -162,11 +162,7 @@ def build_problem(
     weights = data.weights
     row_weights = weights
     if data.rows is not None:
-        if on_device(weights):
-            row_weights = PickedRows(data.rows, data.X.shape[0], weights).backward(weights)
-        else:
-            row_weights = np.bincount(data.rows, weights, minlength=data.X.shape[0])
-            row_weights = row_weights.astype(data.X.dtype)
+        row_weights = namespace(weights).astype(weights_of_rows(data), data.X.dtype)
     design = Design.standardized(data.X, row_weights, center=center, scale=standardize)
     shift, scale = 0.0, 1.0
     if scale_target:
@@ -176,6 +172,15 @@ def build_problem(
     if not grams:
         return Problem(RowsDatafit(design, y, weights, data.offsets, loss, data.rows), units)
     return Problem(choose_datafit(data, design, y, loss, width), units)
+
+
+def weights_of_rows(data: TaskData) -> Array:
+    """Weight of each row of X over all of its cells."""
+    assert data.rows is not None
+    if on_device(data.weights):
+        cells = PickedRows(data.rows, data.X.shape[0], data.weights)
+        return cells.backward(data.weights)
+    return np.bincount(data.rows, data.weights, minlength=data.X.shape[0])
 
 
 def target_units(

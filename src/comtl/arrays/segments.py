@@ -155,18 +155,38 @@ def segment_forms(values: Array, matrices: Array, offsets: np.ndarray) -> Array:
     array([ 3., 12.])
     """
     xp = namespace(values)
-    sizes = np.diff(offsets)
-    parts, order = [], []
-    for tasks in similar_sizes(sizes):
-        index, inside = padded_index(offsets, tasks)
-        flat = xp.asarray(index.reshape(-1))
-        block = xp.reshape(xp.take(values, flat, axis=0), (*index.shape, values.shape[1]))
+    parts, places, start = [], np.empty(offsets[-1], dtype=np.intp), 0
+    batches, _ = _batches(offsets, values)
+    for shape, flat, _, tasks in batches:
+        block = xp.reshape(xp.take(values, flat, axis=0), (*shape, values.shape[1]))
         own = xp.take(matrices, xp.asarray(tasks), axis=0)
         forms = xp.sum(xp.matmul(block, own) * block, axis=2)
-        parts.append(xp.reshape(forms, (-1,))[xp.asarray(inside.reshape(-1))])
-        order.append(index[inside])
-    back = np.argsort(np.concatenate(order))
-    return xp.take(xp.concat(parts, axis=0), xp.asarray(back), axis=0)
+        parts.append(xp.reshape(forms, (-1,)))
+        index, inside = padded_index(offsets, tasks)
+        places[index[inside]] = start + np.flatnonzero(inside)
+        start += inside.size
+    return xp.take(xp.concat(parts, axis=0), xp.asarray(places), axis=0)
+
+
+def segment_codes(offsets: np.ndarray, like: Array) -> Array:
+    """Segment of each row, beside ``like``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import segment_codes
+    >>> segment_codes(np.array([0, 2, 3]), np.ones(1))
+    array([0, 0, 1])
+    """
+    sizes = np.diff(offsets)
+    if array_api_compat.is_numpy_array(like):
+        return np.repeat(np.arange(len(sizes)), sizes)
+    return kept_for(
+        offsets,
+        "codes",
+        like,
+        lambda: namespace(like).asarray(np.repeat(np.arange(len(sizes)), sizes)),
+    )
 
 
 def _batches(offsets: np.ndarray, like: Array) -> tuple[list[tuple[Any, ...]], Array]:

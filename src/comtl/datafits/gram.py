@@ -12,8 +12,10 @@ from ..arrays import (
     dot,
     local_offsets,
     namespace,
+    on_device,
     segment_gram,
     segment_sum,
+    to_numpy,
     with_corner,
     with_ones,
 )
@@ -78,6 +80,12 @@ class GramDatafit(Datafit):
             moment = moment + weighted.T @ Y[start:stop, :]
         energy = xp.sum(weights[:, None] * Y**2, axis=0)
         return cls(gram[None, :, :], moment.T, energy)
+
+    def on_host(self) -> GramDatafit:
+        """Return the same sums held by NumPy: no larger than the rows of a device, mostly less."""
+        if not on_device(self.gram):
+            return self
+        return GramDatafit(*map(to_numpy, (self.gram, self.moment, self.energy)))
 
     @cached_property
     def covariance(self) -> Covariance:

@@ -14,7 +14,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import segment_forms, segment_gram, segment_sum
+from ..arrays import (
+    beside,
+    namespace,
+    on_device,
+    row_dots,
+    segment_codes,
+    segment_forms,
+    segment_gram,
+    segment_sum,
+    to_numpy,
+)
 from ..datafits.gram import GramDatafit
 from .posterior import Posterior, Prior, infer
 from .row_posterior import TaskRows, infer_rows, row_covariances
@@ -201,18 +211,15 @@ class Bernoulli(Likelihood):
         places: np.ndarray | None = None,
     ) -> Bernoulli:
         """Bound at the given scores, at first at zero."""
-        places = np.zeros(len(signs)) if places is None else places
+        if places is None:
+            xp = namespace(rows)
+            places = xp.zeros_like(signs) if on_device(rows) else np.zeros(len(signs))
         share = 2.0 * weights * _curvature(places)
-        gram = segment_gram(rows, share, offsets)
-        moment = segment_sum(rows * (0.5 * weights * signs)[:, None], offsets)
-        return cls(
-            rows,
-            signs,
-            weights,
-            offsets,
-            places,
-            GramDatafit(gram, moment, np.zeros(len(offsets) - 1)),
-        )
+        gram = to_numpy(segment_gram(rows, share, offsets))
+        moment = to_numpy(segment_sum(rows * (0.5 * weights * signs)[:, None], offsets))
+        # The rows stay where they lie; what is inferred from their sums is a matter of the host.
+        sums = GramDatafit(gram, moment, np.zeros(len(offsets) - 1))
+        return cls(rows, signs, weights, offsets, places, sums)
 
     def infer(self, prior: Prior) -> Posterior:
         posterior = infer(self.data, prior)
@@ -223,15 +230,19 @@ class Bernoulli(Likelihood):
 
     def _constant(self) -> float:
         at = self.places
-        value = -np.logaddexp(0.0, -at) - 0.5 * at + _curvature(at) * at**2
+        xp = namespace(at)
+        value = -xp.logaddexp(xp.zeros_like(at), -at) - 0.5 * at + _curvature(at) * at**2
         return float(self.weights @ value)
 
     def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
-        weights = np.repeat(posterior.weights, np.diff(self.offsets), axis=0)
-        scores = np.einsum("nq,nq->n", self.rows, weights)
-        covariances = self.covariances(prior, posterior)
-        spread = segment_forms(self.rows, covariances, self.offsets)
-        places = np.sqrt(scores**2 + np.maximum(spread, 0.0))
+        xp, rows = namespace(self.rows), self.rows
+        dtype = rows.dtype if on_device(rows) else None
+        weights = beside(posterior.weights, rows, dtype)
+        weights = xp.take(weights, segment_codes(self.offsets, rows), axis=0)
+        scores = row_dots(rows, weights)
+        covariances = beside(self.covariances(prior, posterior), rows, dtype)
+        spread = segment_forms(rows, covariances, self.offsets)
+        places = xp.sqrt(scores**2 + xp.clip(spread, min=0.0))
         moved = Bernoulli.of(self.rows, self.signs, self.weights, self.offsets, places)
         return moved, prior
 
@@ -240,7 +251,7 @@ class Bernoulli(Likelihood):
 
     @property
     def n_rows(self) -> float:
-        return float(self.weights.sum())
+        return float(namespace(self.weights).sum(self.weights))
 
     @property
     def start_noise(self) -> float:
@@ -249,5 +260,7 @@ class Bernoulli(Likelihood):
 
 def _curvature(places: np.ndarray) -> np.ndarray:
     """``λ(ξ)``, 1/8 at zero."""
-    safe = np.where(np.abs(places) > 1e-4, places, 1.0)
-    return np.where(np.abs(places) > 1e-4, np.tanh(0.5 * safe) / (4.0 * safe), 0.125)
+    xp = namespace(places)
+    large = xp.abs(places) > 1e-4
+    safe = xp.where(large, places, xp.ones_like(places))
+    return xp.where(large, xp.tanh(0.5 * safe) / (4.0 * safe), xp.full_like(places, 0.125))
