@@ -34,7 +34,7 @@ def read_device_rows(
     if not getattr(estimator, "_on_devices", False):
         raise TypeError(
             f"{type(estimator).__name__} does not work on arrays of {place_of(X)}. Convert them to "
-            "NumPy first, or use BiFactor…, TriFactor…, Hierarchical… or comtl.baselines."
+            "NumPy first, or use one of the public estimators of comtl."
         )
     if len(X.shape) != 2:
         raise ValueError(
