@@ -82,7 +82,7 @@ def test_zero_factor_relates_nothing():
 @pytest.mark.parametrize("tall", [False, True])
 def test_bases_by_inner_products_are_as_good_as_those_of_lapack(tall, rank, monkeypatch):
     if tall:
-        monkeypatch.setattr(arrays, "TALL", 10)
+        monkeypatch.setattr(arrays.algebra, "TALL", 10)
     rng = np.random.default_rng(0)
     sizes = np.array([1.0, 1e-2, 1e-4, 1e-6])[:rank]
     left, right = (np.linalg.qr(rng.standard_normal((n, 4)))[0][:, :rank] for n in (50, 4))

@@ -23,12 +23,13 @@ import numpy as np
 from scipy import sparse
 
 from .alternation import descend
-from .arrays import similar_sizes, with_ones
+from .arrays import Array, namespace, on_device, similar_sizes, taken, with_ones
 from .data import TaskData
 from .datafits.rows import RowsDatafit
 from .factors import Factors
 from .losses import Loss
 from .memberships import task_moves
+from .own_rows import OwnRows
 from .penalties import Ridge
 from .problem import Units
 from .state import State
@@ -43,11 +44,11 @@ SELECTION_ROWS = 300
 _BATCH_CELLS = 2**22
 
 
-Within = Callable[[RowsDatafit, State, np.ndarray | None], tuple[np.ndarray, np.ndarray]]
+Within = Callable[[RowsDatafit, State, Array | None], tuple[Array, Array]]
 """Task factor and intercepts of new tasks without a residual."""
 
 
-New = tuple[np.ndarray, np.ndarray, sparse.csr_array | None]
+New = tuple[Array, Array, sparse.csr_array | OwnRows | None]
 """Task factor, intercepts and residual of new columns, in the user's units."""
 
 
@@ -73,13 +74,13 @@ class Adaptation:
     within: Within
 
     @property
-    def whitener(self) -> np.ndarray | None:
+    def whitener(self) -> Array | None:
         """Coordinates in which the penalty of a new row of ``G`` is plain ridge."""
         return self.state.penalties["G"].whitener(self.state.factors.G)
 
     def rows(self, cells: TaskData) -> RowsDatafit:
         """New cells in the units of the fit."""
-        y = self.units.target(cells.y).astype(cells.dtype)
+        y = namespace(cells.weights).astype(self.units.target(cells.y), cells.dtype)
         design = self.units.design(cells.X)
         return RowsDatafit(design, y, cells.weights, cells.offsets, self.loss, cells.rows)
 
@@ -107,30 +108,32 @@ def _columns(adaptation: Adaptation, fit: RowsDatafit, sizes: Sizes | None) -> N
     state, units, within = adaptation.state, adaptation.units, adaptation.within
     point, whitener = state.factors, adaptation.whitener
     meeting = units.shift @ point.shared
-    beyond = None
+    beyond: sparse.csr_array | OwnRows | None = None
     if sizes is not None:
         G, intercepts, own = _beyond_span(fit, state, whitener, within, sizes)
         meeting = meeting + own @ units.shift
-        beyond = sparse.csr_array(own * (units.target_scale * units.inverse_scale))
-        beyond.eliminate_zeros()
+        own = own * (units.target_scale * units.inverse_scale)
+        beyond = OwnRows(np.arange(own.shape[0]), own) if on_device(own) else sparse.csr_array(own)
+        if not isinstance(beyond, OwnRows):
+            beyond.eliminate_zeros()
     else:
         G, intercepts = within(fit, state, whitener)
     meeting = meeting + G @ (units.shift @ point.directions)
     return G, units.intercepts(intercepts, meeting), beyond
 
 
-def within_span(
-    fit: RowsDatafit, state: State, whitener: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
+def within_span(fit: RowsDatafit, state: State, whitener: Array | None) -> tuple[Array, Array]:
     """Task step on frozen directions, repeated where the loss is not quadratic."""
     point = state.factors
     if whitener is None:
         directions, back, penalty = point.directions, None, state.penalties["G"]
     else:
         directions, back, penalty = point.directions @ whitener, whitener, Ridge(1.0)
-    G = np.zeros((fit.n_tasks, directions.shape[1]), dtype=directions.dtype)
+    xp = namespace(directions)
+    G = xp.zeros((fit.n_tasks, directions.shape[1]), dtype=directions.dtype)
     G = penalty.prox(G, 1e-12)
-    start = Factors(directions, None, G, point.shared, point.offset, np.zeros(fit.n_tasks, G.dtype))
+    none = xp.zeros(fit.n_tasks, dtype=G.dtype)
+    start = Factors(directions, None, G, point.shared, point.offset, none)
     frozen = replace(state, factors=start, penalties={"G": penalty}, fixed=frozenset())
     before = np.inf
     for _ in range(100):
@@ -173,16 +176,30 @@ class Batch:
 
     tasks: np.ndarray
     index: np.ndarray
-    inside: np.ndarray
-    latent: np.ndarray
-    own: np.ndarray
+    inside: Array
+    latent: Array
+    own: Array
 
     @cached_property
-    def kernels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def kernels(self) -> tuple[Array, Array, Array]:
         """Products of the rows of each task: of latent features, of own features, of ones."""
-        inside = self.inside[:, :, None]
-        latent, own = (f @ f.transpose(0, 2, 1) for f in (self.latent, self.own))
-        return latent, own, inside * self.inside[:, None, :]
+        latent, own = (f @ _turned(f) for f in (self.latent, self.own))
+        return latent, own, self.pad[:, :, None] * self.pad[:, None, :]
+
+    @cached_property
+    def pad(self) -> Array:
+        """One for a row of a task, zero for padding."""
+        return namespace(self.own).astype(self.inside, self.own.dtype)
+
+    def of_cells(self, values: Array) -> Array:
+        """Values of the cells, in the order of the batch."""
+        if not on_device(values):
+            return values[self.index]
+        return namespace(values).reshape(taken(values, self.index.ravel()), self.index.shape)
+
+
+def _turned(matrices: Array) -> Array:
+    return namespace(matrices).permute_dims(matrices, (0, 2, 1))
 
 
 def _candidates(state: State, smooth: bool) -> list[Sizes]:
@@ -196,32 +213,33 @@ def _candidates(state: State, smooth: bool) -> list[Sizes]:
 
 
 def _start(
-    fit: RowsDatafit, state: State, whitener: np.ndarray | None, within: Within
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[bool, np.ndarray]]:
+    fit: RowsDatafit, state: State, whitener: Array | None, within: Within
+) -> tuple[Array, Array, Array, dict[bool, Array]]:
     """Task factor and intercepts to start from, the lift of rows, and scores with and without."""
     point = state.factors
-    G = np.zeros((fit.n_tasks, point.G.shape[1]), dtype=point.G.dtype)
-    intercepts = np.full(fit.n_tasks, point.offset, dtype=G.dtype)
+    xp = namespace(point.G)
+    G = xp.zeros((fit.n_tasks, point.G.shape[1]), dtype=point.G.dtype)
+    intercepts = xp.full(fit.n_tasks, point.offset, dtype=G.dtype)
     if whitener is None:
         G, intercepts = within(fit, state, None)
-        whitener = np.eye(G.shape[1], dtype=G.dtype)
-    columns = np.concatenate([point.directions, point.shared[:, None]], axis=1)
-    bare = np.full(len(fit.y), point.offset, dtype=G.dtype)
+        whitener = xp.eye(G.shape[1], dtype=G.dtype)
+    columns = xp.concat([point.directions, point.shared[:, None]], axis=1)
+    bare = xp.full(fit.y.shape[0], point.offset, dtype=G.dtype)
     bases = {True: fit.scores(columns, with_ones(G), intercepts), False: bare}
     return G, intercepts, whitener, bases
 
 
 def _selection_losses(
-    fit: RowsDatafit, state: State, whitener: np.ndarray | None, within: Within
+    fit: RowsDatafit, state: State, whitener: Array | None, within: Within
 ) -> np.ndarray:
     """Leave-one-out loss for each of the sizes to choose from."""
-    smooth = whitener is not None
+    smooth, xp = whitener is not None, namespace(state.factors.G)
     G, _, whitener, bases = _start(fit, state, whitener, within)
     lift = state.factors.directions @ whitener
     candidates = _candidates(state, smooth)
     losses = np.zeros(len(candidates))
     for batch in _batches(fit, lift, SELECTION_ROWS):
-        one = np.ones_like(batch.inside, dtype=G.dtype)
+        one = xp.ones_like(batch.pad)
         keeps = one if smooth else _base_keeps(fit, batch, G, bases[True], state)
         for number, sizes in enumerate(candidates):
             share = keeps if sizes.base else one
@@ -230,26 +248,32 @@ def _selection_losses(
 
 
 def _beyond_span(
-    fit: RowsDatafit, state: State, whitener: np.ndarray | None, within: Within, best: Sizes
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    fit: RowsDatafit, state: State, whitener: Array | None, within: Within, best: Sizes
+) -> tuple[Array, Array, Array]:
     """Fit every new task with given sizes."""
     point = state.factors
+    xp = namespace(point.G)
     G, intercepts, whitener, bases = _start(fit, state, whitener, within)
     lift = point.directions @ whitener
-    beyond = np.zeros((fit.n_tasks, fit.n_features), dtype=G.dtype)
+    beyond = xp.zeros((fit.n_tasks, fit.n_features), dtype=G.dtype)
     if not best.base:
-        G, intercepts = np.zeros_like(G), np.full_like(intercepts, point.offset)
+        G, intercepts = xp.zeros_like(G), xp.full_like(intercepts, point.offset)
         beyond -= point.shared
+    order, moves = [], []
     for batch in _batches(fit, lift, None):
         dual, _ = _kernel_fit(fit, batch, best, bases[best.base])
         lifted = dual[:, :, None]
-        G[batch.tasks] += best.factor * 0.5 * (batch.latent * lifted).sum(axis=1) @ whitener.T
-        beyond[batch.tasks] += best.residual * 0.5 * (batch.own * lifted).sum(axis=1)
-        intercepts[batch.tasks] += best.intercept * dual.sum(axis=1)
-    return G, intercepts, beyond
+        step = best.factor * 0.5 * xp.sum(batch.latent * lifted, axis=1) @ whitener.T
+        own = best.residual * 0.5 * xp.sum(batch.own * lifted, axis=1)
+        order.append(batch.tasks)
+        moves.append((step, own, best.intercept * xp.sum(dual, axis=1)))
+    # Batches hold every task once.
+    back = np.argsort(np.concatenate(order))
+    step, own, rise = (taken(xp.concat(list(m), axis=0), back) for m in zip(*moves, strict=True))
+    return G + step, intercepts + rise, beyond + own
 
 
-def _batches(fit: RowsDatafit, lift: np.ndarray, limit: int | None) -> Iterator[Batch]:
+def _batches(fit: RowsDatafit, lift: Array, limit: int | None) -> Iterator[Batch]:
     """Yield the new tasks in padded batches, at most ``limit`` rows (evenly spread) of each."""
     sizes = np.diff(fit.offsets)
     kept = sizes if limit is None else np.minimum(sizes, limit)
@@ -264,38 +288,45 @@ def _batches(fit: RowsDatafit, lift: np.ndarray, limit: int | None) -> Iterator[
             index = fit.offsets[:-1][tasks][:, None] + np.where(inside, spread, 0)
             rows = index if fit.rows is None else fit.rows[index]
             flat, back = np.unique(rows, return_inverse=True)
-            dense = fit.design.take(flat)
-            own = dense[back.reshape(rows.shape)] * inside[:, :, None]
-            yield Batch(tasks, index, inside, own @ lift, own)
+            xp = namespace(lift)
+            dense = taken(fit.design.take(flat), back.ravel())
+            pad = xp.asarray(inside)
+            own = xp.reshape(dense, (*rows.shape, fit.n_features))
+            own = own * xp.astype(pad, own.dtype)[:, :, None]
+            yield Batch(tasks, index, pad, own @ lift, own)
 
 
 def _kernel_fit(
     fit: RowsDatafit,
     batch: Batch,
     sizes: Sizes,
-    common: np.ndarray,
-    keeps: np.ndarray | float = 1.0,
-) -> tuple[np.ndarray, np.ndarray]:
+    common: Array,
+    keeps: Array | float = 1.0,
+) -> tuple[Array, Array]:
     """Dual weights of each row, and leave-one-out scores, by reweighted ridge regression.
 
     Solved over the rows of a task or over its features, whichever are fewer.
     """
-    pad = batch.inside
-    y, base = fit.y[batch.index], common[batch.index]
-    weights = fit.weights[batch.index] * pad
+    xp, pad = namespace(batch.own), batch.inside
+    y, base = batch.of_cells(fit.y), batch.of_cells(common)
+    weights = batch.of_cells(fit.weights) * batch.pad
     smoother = _DualSmoother if pad.shape[1] <= batch.own.shape[2] else _PrimalSmoother
     ridge = smoother(batch, sizes)
-    score = base.copy()
+    score = base
     for _ in range(1 if fit.loss.quadratic else 12):
         slope = fit.loss.derivative(y, score)
-        curvature = np.maximum(fit.loss.curvature(y, score), 1e-4)
-        target = np.where(pad, score - base - slope / curvature, 0.0)
-        dual, kept = ridge.solve(np.sqrt(curvature * weights), target)
+        curvature = xp.clip(fit.loss.curvature(y, score), min=1e-4)
+        target = score - base - slope / curvature
+        target = xp.where(pad, target, xp.zeros_like(target))
+        dual, kept = ridge.solve(xp.sqrt(curvature * weights), target)
         before, score = score, base + ridge.score(dual)
-        if np.abs(score - before).max() <= 1e-6 * (1.0 + np.abs(score).max()):
+        if fit.loss.quadratic:
+            break
+        largest = float(xp.max(xp.abs(score)))
+        if float(xp.max(xp.abs(score - before))) <= 1e-6 * (1.0 + largest):
             break
     # Left out, a row's working residual is the present one over the share that it keeps.
-    left_out = base + target - (target - (score - base)) / np.maximum(kept * keeps, 1e-12)
+    left_out = base + target - (target - (score - base)) / xp.clip(kept * keeps, min=1e-12)
     return dual, left_out
 
 
@@ -307,14 +338,15 @@ class _DualSmoother:
         self.kernel = 0.5 * sizes.factor * latent + 0.5 * sizes.residual * own
         self.kernel += sizes.intercept * ones
 
-    def solve(self, root: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def solve(self, root: Array, target: Array) -> tuple[Array, Array]:
         """Dual weights, and the share of its own residual that each row keeps."""
+        xp = namespace(root)
         scaled = root[:, :, None] * self.kernel * root[:, None, :]
-        inverse = np.linalg.inv(np.eye(root.shape[1]) + scaled)
+        inverse = xp.linalg.inv(xp.eye(root.shape[1], dtype=scaled.dtype) + scaled)
         dual = root * (inverse @ (root * target)[:, :, None])[:, :, 0]
-        return dual, np.diagonal(inverse, axis1=1, axis2=2)
+        return dual, xp.linalg.diagonal(inverse)
 
-    def score(self, dual: np.ndarray) -> np.ndarray:
+    def score(self, dual: Array) -> Array:
         """Scores of the rows."""
         return (self.kernel @ dual[:, :, None])[:, :, 0]
 
@@ -324,55 +356,55 @@ class _PrimalSmoother:
 
     def __init__(self, batch: Batch, sizes: Sizes) -> None:
         parts = [
-            np.sqrt(0.5 * sizes.factor) * batch.latent,
-            np.sqrt(0.5 * sizes.residual) * batch.own,
-            np.sqrt(sizes.intercept) * batch.inside[:, :, None],
+            (0.5 * sizes.factor) ** 0.5 * batch.latent,
+            (0.5 * sizes.residual) ** 0.5 * batch.own,
+            sizes.intercept**0.5 * batch.pad[:, :, None],
         ]
-        self.features = np.concatenate(parts, axis=2)
+        self.features = namespace(batch.own).concat(parts, axis=2)
 
-    def solve(self, root: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def solve(self, root: Array, target: Array) -> tuple[Array, Array]:
         """Dual weights, and the share of its own residual that each row keeps."""
+        xp = namespace(root)
         features = root[:, :, None] * self.features
-        turned = features.transpose(0, 2, 1)
-        inverse = np.linalg.inv(np.eye(features.shape[2]) + turned @ features)
-        seen = features @ inverse
+        turned = _turned(features)
+        eye = xp.eye(features.shape[2], dtype=features.dtype)
+        seen = features @ xp.linalg.inv(eye + turned @ features)
         fitted = (seen @ (turned @ (root * target)[:, :, None]))[:, :, 0]
-        return root * (root * target - fitted), 1.0 - (seen * features).sum(axis=2)
+        return root * (root * target - fitted), 1.0 - xp.sum(seen * features, axis=2)
 
-    def score(self, dual: np.ndarray) -> np.ndarray:
+    def score(self, dual: Array) -> Array:
         """Scores of the rows."""
-        back = self.features.transpose(0, 2, 1) @ dual[:, :, None]
+        back = _turned(self.features) @ dual[:, :, None]
         return (self.features @ back)[:, :, 0]
 
 
-def _base_keeps(
-    fit: RowsDatafit, batch: Batch, G: np.ndarray, common: np.ndarray, state: State
-) -> np.ndarray:
+def _base_keeps(fit: RowsDatafit, batch: Batch, G: Array, common: Array, state: State) -> Array:
     """Share of its own residual that each row keeps under a base that was fitted to it too.
 
     As for the lasso: the leverages of least squares on the columns that a task uses.
     """
-    y, score = fit.y[batch.index], common[batch.index]
-    root = np.sqrt(fit.weights[batch.index] * fit.loss.curvature(y, score)) * batch.inside
-    used = (G[batch.tasks] != 0.0)[:, None, :]
-    features = root[:, :, None] * np.concatenate(
-        [batch.latent * used, batch.inside[:, :, None] * float(state.pooled)], axis=2
+    xp = namespace(G)
+    y, score = batch.of_cells(fit.y), batch.of_cells(common)
+    root = xp.sqrt(batch.of_cells(fit.weights) * fit.loss.curvature(y, score)) * batch.pad
+    used = xp.astype(taken(G, batch.tasks) != 0.0, G.dtype)[:, None, :]
+    features = root[:, :, None] * xp.concat(
+        [batch.latent * used, batch.pad[:, :, None] * float(state.pooled)], axis=2
     )
-    gram = features.transpose(0, 2, 1) @ features
-    least = 1e-6 * np.trace(gram, axis1=1, axis2=2)[:, None] + 1e-12
-    ridge = np.repeat(least, features.shape[2], axis=1)
+    gram = _turned(features) @ features
+    least = 1e-6 * xp.linalg.trace(gram)[:, None] + 1e-12
+    ridge = least * xp.ones((1, features.shape[2]), dtype=least.dtype)
     if state.pooled:
         ridge[:, -1] += 2.0 * state.pooling
-    solved = np.linalg.solve(
-        gram + ridge[:, :, None] * np.eye(len(ridge[0])), features.transpose(0, 2, 1)
-    )
-    return 1.0 - (features * solved.transpose(0, 2, 1)).sum(axis=2)
+    eye = xp.eye(features.shape[2], dtype=gram.dtype)
+    solved = xp.linalg.solve(gram + ridge[:, :, None] * eye, _turned(features))
+    return 1.0 - xp.sum(features * _turned(solved), axis=2)
 
 
 def _leave_one_out(
-    fit: RowsDatafit, batch: Batch, sizes: Sizes, common: np.ndarray, keeps: np.ndarray
+    fit: RowsDatafit, batch: Batch, sizes: Sizes, common: Array, keeps: Array
 ) -> float:
     """Loss of the left-out scores, summed over the batch; ``keeps`` is what the base left."""
     _, score = _kernel_fit(fit, batch, sizes, common, keeps)
-    weights = fit.weights[batch.index] * batch.inside
-    return float(np.sum(weights * fit.loss.value(fit.y[batch.index], score)))
+    weights = batch.of_cells(fit.weights) * batch.pad
+    value = weights * fit.loss.value(batch.of_cells(fit.y), score)
+    return float(namespace(value).sum(value))

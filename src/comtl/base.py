@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from .adaptation import Adaptation, adapt_columns, within_span
 from .alternation import Recipe, Schedule, Step, alternate, resume, start_state
+from .arrays import Array, place_of
 from .checkpoints import Checkpoint
 from .data import TaskData
 from .datafits.rows import RowsDatafit
@@ -78,6 +79,7 @@ class FactorModel(CellModel):
     checkpoint: str | None = None
 
     _state: State
+    _on_devices = True
 
     @abstractmethod
     def _ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
@@ -233,6 +235,7 @@ class FactorModel(CellModel):
         ranks = self._recipe(data.n_features, len(columns.task)).ranks
         same = factors.F.shape == (data.n_features, ranks[0])
         same = same and factors.G.shape == (len(columns.task), ranks[1])
+        same = same and place_of(factors.F) == data.place
         return factors if same and factors.F.dtype == data.dtype else None
 
     def _keep(
@@ -291,7 +294,7 @@ class FactorModel(CellModel):
         return self._joined(data, columns, new)
 
     def _within(
-        self, fit: RowsDatafit, state: State, whitener: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, fit: RowsDatafit, state: State, whitener: Array | None
+    ) -> tuple[Array, Array]:
         """Task factor and intercepts of new tasks without a residual."""
         return within_span(fit, state, whitener)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from .arrays import Array, namespace
+from .arrays import Array, contiguous, is_packed, namespace, on_device
 from .threads import available_threads, in_order
 
 Result = TypeVar("Result")
@@ -26,6 +26,10 @@ THREAD_WORK = {"dense": 2**24, "sparse": 2**21}
 least and most rows; rows that one call of BLAS takes, and the product of sizes up to which that
 pays; cells of a chunk, and its most rows; cells times columns below which threads cost more than
 they save."""
+DEVICE_ROWS: int | None = None
+"""Rows of one product on a device, where all rows are taken in a batch of products; None: one
+product of all rows, which runs at the speed of the memory already, see benchmarks/bench_devices.md.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +42,8 @@ class Block:
 
     def forward(self, right: Array) -> Array:
         """Product with ``right`` (P, k)."""
+        if on_device(self.rows):
+            return device_forward(self.rows, right)
         whole = self._pieces(right.shape[1])
         if whole is None:
             return self.rows @ right
@@ -45,6 +51,8 @@ class Block:
 
     def backward(self, left: Array) -> Array:
         """Product of the transpose with ``left`` (rows, k)."""
+        if on_device(self.rows):
+            return device_backward(self.rows, left)
         whole = self._pieces(left.shape[1])
         if whole is None:
             return self.rows.T @ left
@@ -91,7 +99,8 @@ class RowBlocks:
         self.X = X
         rows, columns = X.shape
         self.packed = sparse.issparse(X)
-        self.filled = int(X.nnz) if self.packed else rows * columns
+        self.whole = on_device(X)
+        self.filled = int(X.nnz) if self.packed or is_packed(X) else rows * columns
         least, most = CHUNK_CELLS[self.kind]
         share = max(self.filled / max(rows, 1), 1.0)
         size = max(1, min(int(max(least, min(self.filled // 16, most)) / share), CHUNK_ROWS))
@@ -103,7 +112,7 @@ class RowBlocks:
             self.step = min(max(CACHE_CELLS // max(columns, 1), fewest), most)
             self.step -= self.step % KERNEL_ROWS
             size = max(size // self.step, 1) * self.step
-        if not isinstance(X, np.ndarray) and not self.packed:
+        if self.whole:
             size = max(rows, 1)  # Other libraries have threads and caches of their own.
         self.ranges = [(start, min(start + size, rows)) for start in range(0, rows, size)]
         self._views = [self._view(*span) for span in self.ranges] if self.packed else []
@@ -135,8 +144,8 @@ class RowBlocks:
         start, stop = self.ranges[number]
         if self.packed:
             yield Block(start, stop, self._views[number])
-        elif not isinstance(self.X, np.ndarray):
-            yield Block(start, stop, self.X[start:stop, ...])
+        elif self.whole:
+            yield Block(start, stop, self.X)
         else:
             for first in range(start, stop, self.step):
                 last = min(first + self.step, stop)
@@ -152,6 +161,8 @@ class RowBlocks:
 
     def forward(self, right: Array) -> Array:
         """``X @ right``."""
+        if self.whole:
+            return device_forward(self.X, right)
         result = namespace(right).empty((self.shape[0], right.shape[1]), dtype=right.dtype)
 
         def part(number: int) -> None:
@@ -169,6 +180,45 @@ class RowBlocks:
             return added(b.backward(left[b.start : b.stop, ...]) for b in self.chunk(number))
 
         return added(self.each(part, left.shape[1]))
+
+
+def device_forward(rows: Any, right: Array) -> Array:
+    """``rows @ right`` where both lie, in one product or in a batch of them."""
+    if is_packed(rows):
+        return rows.forward(right)
+    stack = _stacked(rows)
+    if stack is None:
+        return rows @ right
+    whole, rest = stack
+    xp = namespace(right)
+    count = whole.shape[0] * whole.shape[1]
+    product = xp.reshape(xp.matmul(whole, right), (count, right.shape[1]))
+    return product if not rest.shape[0] else xp.concat([product, rest @ right], axis=0)
+
+
+def device_backward(rows: Any, left: Array) -> Array:
+    """``rows.T @ left`` where both lie, in one product or as the sum over a batch of them."""
+    if is_packed(rows):
+        return rows.backward(left)
+    stack = _stacked(rows)
+    if stack is None:
+        return rows.T @ left
+    whole, rest = stack
+    xp = namespace(left)
+    done = whole.shape[0] * whole.shape[1]
+    pieces = xp.reshape(left[:done, ...], (*whole.shape[:2], left.shape[1]))
+    total = xp.sum(xp.matmul(xp.permute_dims(whole, (0, 2, 1)), pieces), axis=0)
+    return total if not rest.shape[0] else total + rest.T @ left[done:, ...]
+
+
+def _stacked(rows: Any) -> tuple[Array, Array] | None:
+    """Rows as a batch of matrices without a copy, and those left over; None for one product."""
+    count = 0 if DEVICE_ROWS is None else rows.shape[0] // DEVICE_ROWS
+    if DEVICE_ROWS is None or count < 2 or not contiguous(rows):
+        return None
+    done = count * DEVICE_ROWS
+    whole = namespace(rows).reshape(rows[:done, ...], (count, DEVICE_ROWS, rows.shape[1]))
+    return whole, rows[done:, ...]
 
 
 def plus(total: Array | None, part: Array | None) -> Array | None:

@@ -52,6 +52,11 @@ class Checkpoint:
         """Checkpoint of a model's fit to some cells."""
         if path is None:
             return cls(None, "")
+        if data.on_device:
+            raise TypeError(
+                f"checkpoint= tells fits apart by their rows, which lie in {data.place}; "
+                "leave it out, or fit on arrays of NumPy."
+            )
         parameters = {
             name: value
             for name, value in model.get_params(deep=False).items()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from .alternation import Recipe, Schedule, Step, alternate, descend, start_state
-from .arrays import Array, namespace
+from .arrays import Array, namespace, to_numpy
 from .clusters import cluster_rows
 from .datafits.base import Datafit
 from .factors import Factors, padded, thin_svd
@@ -68,7 +68,7 @@ def clustered_starts(
         for name, basis, width in zip(("F", "G"), (U, V), recipe.ranks, strict=True):
             sides[name] = padded(basis * sigma[None, :] ** 0.5, width)
             if penalties[name].hard:
-                points = np.asarray(basis * sigma[None, :])
+                points = to_numpy(basis * sigma[None, :])
                 labels = cluster_rows(points, width, int(rng.integers(2**31 - 1)))
                 sides[name] = indicators(labels, sides[name])
         yield _with_core(datafit, step.state, point.with_(**sides), penalties["S"])
@@ -82,7 +82,7 @@ def exchanges(datafit: Datafit, state: State) -> Iterator[Factors]:
     point, penalties = state.factors, state.penalties
     expansion = datafit.expand(point)
     slopes = {"F": expansion.gradient(point.G)[0], "G": expansion.task_gradient(point.F)}
-    cores = {"F": np.asarray(point.S), "G": np.asarray(point.S).T}
+    cores = {"F": to_numpy(point.S), "G": to_numpy(point.S).T}
     for name in ("F", "G"):
         factor, core = getattr(point, name), cores[name]
         if not penalties[name].hard:
@@ -94,7 +94,7 @@ def exchanges(datafit: Datafit, state: State) -> Iterator[Factors]:
             rows = np.flatnonzero(merged == cluster)
             if len(rows) < 2:
                 continue
-            pull = np.asarray(slopes[name])[rows]
+            pull = to_numpy(slopes[name])[rows]
             left, _, _ = np.linalg.svd(pull - pull.mean(axis=0), full_matrices=False)
             split = merged.copy()
             split[rows[left[:, 0] > 0.0]] = freed

@@ -13,6 +13,13 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length
 from sklearn.utils.validation import validate_data
 
+from comtl.arrays import namespace, on_device, picked, place_of, taken, to_numpy
+from comtl.device_data import (
+    check_device_finite,
+    read_device_rows,
+    read_device_target,
+    read_device_weights,
+)
 from comtl.frames import (
     column_names,
     float_types,
@@ -90,7 +97,7 @@ class TaskData:
     @property
     def n_cells(self) -> int:
         """Number of observed targets."""
-        return len(self.y)
+        return self.y.shape[0]
 
     @property
     def dtype(self) -> np.dtype:
@@ -100,7 +107,7 @@ class TaskData:
     @property
     def weight(self) -> float:
         """Weight of all cells."""
-        return float(self.weights.sum())
+        return float(namespace(self.weights).sum(self.weights))
 
     def average(self, measure: Callable[["TaskData"], float]) -> float:
         """Weighted mean over all cells, where ``measure`` gives that of some of them."""
@@ -109,7 +116,23 @@ class TaskData:
     @property
     def reach(self) -> float:
         """Largest absolute target."""
-        return float(np.abs(self.y).max())
+        xp = namespace(self.weights)
+        return float(xp.max(xp.abs(self.y)))
+
+    @property
+    def plain(self) -> bool:
+        """Whether every cell has a row of its own."""
+        return self.rows is None
+
+    @property
+    def place(self) -> str:
+        """Library and device of the rows."""
+        return place_of(self.X)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the rows belong to another library than NumPy."""
+        return on_device(self.X)
 
     @property
     def seen(self) -> np.ndarray:
@@ -186,9 +209,17 @@ def read_training(
         )
     X, labels = _read_matrix(estimator, X, task, reset=True)
     check_finite(X, estimator)
-    target, missing = read_classes(y) if classification else read_numbers(y, X.dtype)
+    if classification:
+        target, missing = read_classes(to_numpy(y))
+    elif on_device(X):
+        target, missing = read_device_target(y, X)
+    else:
+        target, missing = read_numbers(to_numpy(y), X.dtype)
     check_consistent_length(X, target)
-    weights = read_weights(sample_weight, target.shape, X.dtype)
+    if on_device(X):
+        weights = read_device_weights(sample_weight, target.shape, X)
+    else:
+        weights = read_weights(to_numpy(sample_weight), target.shape, X.dtype)
     if target.ndim == 1:
         data = _from_rows(X, target, weights, labels)
     elif labels is None:
@@ -279,6 +310,9 @@ def _read_matrix(
         raise ValueError(
             f"The task is given twice: by task_column={column!r} and by task=. Give only one."
         )
+    if on_device(X):
+        return read_device_rows(estimator, X, task, reset=reset)
+    task = to_numpy(task)
     features, labels, name = X, task, "task"
     if column is not None:
         labels, features = split_column(X, column)
@@ -308,6 +342,9 @@ def _read_matrix(
 
 def check_finite(X: Any, estimator: Any) -> None:
     """Refuse NaN and infinity; where there are none, at the speed of BLAS on all its threads."""
+    if on_device(X):
+        check_device_finite(X)
+        return
     values = (X.data if sparse.issparse(X) else X).ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):
         finite = np.isfinite(values @ values)
@@ -318,12 +355,12 @@ def check_finite(X: Any, estimator: Any) -> None:
 def _from_rows(
     X: Matrix, y: np.ndarray, weights: np.ndarray, labels: np.ndarray | None
 ) -> TaskData:
-    labels = np.zeros(len(y), dtype=np.int64) if labels is None else labels
-    kept = np.flatnonzero(weights)
+    labels = np.zeros(y.shape[0], dtype=np.int64) if labels is None else labels
+    kept = np.flatnonzero(to_numpy(weights))
     tasks, codes = np.unique(labels[kept], return_inverse=True)
     order = kept[np.argsort(codes, kind="stable")]
-    if not np.array_equal(order, np.arange(len(y))):  # else the caller's arrays serve uncopied
-        X, y, weights = X[order], y[order], weights[order]
+    if not np.array_equal(order, np.arange(y.shape[0])):  # else the caller's arrays serve uncopied
+        X, y, weights = (taken(part, order) for part in (X, y, weights))
     offsets = _offsets(np.bincount(codes, minlength=len(tasks)))
     return TaskData(X, y, weights, offsets, tasks, rows=None, classes=None, multi_output=False)
 
@@ -342,14 +379,15 @@ def _from_columns(
         raise ValueError(
             f"y has columns without any observed value: {unseen.tolist()}. Drop these columns."
         )
-    weights = np.broadcast_to(weights.reshape(len(y), -1), y.shape)
-    cells = ~missing & (weights != 0)
+    xp = namespace(weights)
+    weights = xp.broadcast_to(xp.reshape(weights, (y.shape[0], -1)), y.shape)
+    cells = ~missing & to_numpy(weights != 0)
     counts = cells.sum(axis=0)
     codes, rows = np.nonzero(cells.T)
     return TaskData(
         X=X,
-        y=y[rows, codes],
-        weights=weights[rows, codes],
+        y=picked(y, rows, codes),
+        weights=picked(weights, rows, codes),
         offsets=_offsets(counts[counts > 0]),
         tasks=names[counts > 0],
         rows=rows,
@@ -383,7 +421,8 @@ def _encode_classes(data: TaskData, known: np.ndarray | None, partial: bool) -> 
             DataConversionWarning,
             stacklevel=4,
         )
-        data = replace(data, X=data.X[data.rows], rows=None, multi_output=False)
+        assert data.rows is not None
+        data = replace(data, X=taken(data.X, data.rows), rows=None, multi_output=False)
     if data.multi_output and not partial:
         check_classes(classes, multi_output=True)
     return replace(data, y=y, classes=classes)

@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .arrays import DENSE_SIDE, Array, namespace, orthonormal
+from .arrays import DENSE_SIDE, Array, is_packed, namespace, orthonormal, taken
 from .blocks import RowBlocks, added
+from .device_design import device_largest, device_moments
 
 _DENSE_CELLS = 2**20
 _WIDTH = 4  # Columns of a product that takes about as long as the moments of a block.
+_DEVICE_CELLS = 2**26
+"""Cells of a block that is made dense on a device, which wants larger ones."""
 _SAMPLE_CELLS = (2**19, 2**22)
 """Cells that a covariance of few, or of many columns is made from, at least."""
 
@@ -53,15 +56,19 @@ class Design:
     ) -> Design:
         """Rows centred and scaled to unit (weighted) variance, or unit mean square uncentred."""
         blocks = RowBlocks(X)
-        unit = column_units(column_extent(blocks), X.dtype, scale=scale)
-        total = float(weights.astype(np.float64).sum())
-        mean = np.zeros(X.shape[1])
-        if center:
-            mean = column_sums(blocks, unit, weights) / total
-        squares = column_squares(blocks, unit, mean, weights)
-        count = int(np.count_nonzero(weights)) if blocks.packed else None
-        told = unit, mean, squares, total, X.shape[0], count
-        return cls(X, *standard_units(*told, X.dtype, scale=scale))
+        largest = device_largest(X) if blocks.whole else column_extent(blocks)
+        unit = column_units(largest, X.dtype, scale=scale)
+        if blocks.whole:
+            mean, second = device_moments(X, unit, weights, center)
+        else:
+            total = float(weights.astype(np.float64).sum())
+            mean = np.zeros(X.shape[1])
+            if center:
+                mean = column_sums(blocks, unit, weights) / total
+            squares = column_squares(blocks, unit, mean, weights)
+            count = int(np.count_nonzero(weights)) if blocks.packed else None
+            second = central_moments(mean, squares, total, count)
+        return cls(X, *standard_units(unit, mean, second, X.shape[0], X.dtype, scale=scale))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -104,18 +111,25 @@ class Design:
     def dense_blocks(self) -> list[tuple[int, int]]:
         """Row ranges to be made dense one at a time."""
         rows, columns = self.shape
-        size = max(1, _DENSE_CELLS // max(columns, 1))
+        cells = _DEVICE_CELLS if self.blocks.whole else _DENSE_CELLS
+        size = max(1, cells // max(columns, 1))
         return [(start, min(start + size, rows)) for start in range(0, rows, size)]
 
     def dense_rows(self, start: int, stop: int) -> Array:
         """Standardised rows as a dense block: explicit, so that no digits cancel in a Gram."""
-        block = self.X[start:stop, ...]
-        block = block.toarray() if sparse.issparse(block) else block
+        if is_packed(self.X):
+            block = self.X.dense(start, stop)
+        else:
+            block = self.X[start:stop, ...]
+            block = block.toarray() if sparse.issparse(block) else block
         return block * self.inverse_scale[None, :] - self.shift[None, :]
 
     def take(self, rows: np.ndarray) -> Array:
         """Standardised rows of any numbers as a dense block."""
-        return Design(self.X[rows], self.shift, self.inverse_scale).dense_rows(0, len(rows))
+        return self._picked(rows).dense_rows(0, len(rows))
+
+    def _picked(self, rows: np.ndarray) -> Design:
+        return Design(taken(self.X, rows), self.shift, self.inverse_scale)
 
     def covariance(self, weights: Array, rank: int = 16, seed: int = 0) -> Covariance:
         """Pooled weighted second moments, as a preconditioner needs them: from some of the rows.
@@ -128,7 +142,7 @@ class Design:
         if step > 1:
             # Every so many rows: tasks lie next to each other, so each has its part.
             kept = np.arange(0, rows, step)
-            sample = Design(self.X[kept], self.shift, self.inverse_scale)
+            sample = self._picked(kept)
             return sample.covariance(xp.take(weights, xp.asarray(kept), axis=0), rank, seed)
         total = float(xp.sum(weights))
         if columns <= DENSE_SIDE:
@@ -156,6 +170,9 @@ class Design:
 
     def _mean_square(self, weights: Array, total: float) -> float:
         """Trace of the pooled second moments."""
+        if is_packed(self.X):
+            inside = self.X.spread(weights, self.shift, self.inverse_scale)
+            return inside / total + float(self.shift @ self.shift)
         if sparse.issparse(self.X):
             row_weights = np.repeat(weights, np.diff(self.X.indptr))
             blank = self.shift[self.X.indices]
@@ -224,14 +241,15 @@ def _extent(rows: Any) -> np.ndarray:
     return largest
 
 
-def column_units(largest: np.ndarray, dtype: Any, *, scale: bool) -> np.ndarray:
+def column_units(largest: Array, dtype: Any, *, scale: bool) -> Array:
     """Sizes of the columns to sum them up in, so that squares stay within range."""
-    if not scale and not np.all(largest < np.finfo(dtype).max ** 0.25):
+    xp = namespace(largest)
+    if not scale and not bool(xp.all(largest < float(xp.finfo(dtype).max) ** 0.25)):
         raise ValueError(
             "X has values too large to square safely; rescale its columns or leave "
             "standardize=True."
         )
-    return np.where(largest > 0, largest, 1.0)
+    return xp.where(largest > 0, largest, xp.ones_like(largest))
 
 
 def column_sums(blocks: RowBlocks, unit: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -278,36 +296,35 @@ def column_squares(
     return added(blocks.each(part, _WIDTH))
 
 
-def standard_units(
-    unit: np.ndarray,
-    mean: np.ndarray,
-    squares: np.ndarray,
-    total: float,
-    rows: int,
-    counted: int | None,
-    dtype: Any,
-    *,
-    scale: bool,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Shift and inverse scale of the columns, from what was summed up of them.
+def central_moments(
+    mean: np.ndarray, squares: np.ndarray, total: float, counted: int | None
+) -> np.ndarray:
+    """Second moments about the mean, from :func:`column_squares` of rows of weight ``total``.
 
-    ``total`` is the weight of the rows and, for sparse ones, ``counted`` how many have some.
+    ``counted`` is the number of rows with a weight, for sparse ones.
     """
     inside, filled, stored = squares
-    second = inside / total
-    if counted is not None:
-        # Exactly zero where every row is stored: a difference of sums would leave its rounding.
-        blank = np.where(stored < counted, np.maximum(total - filled, 0.0), 0.0)
-        second = (inside + blank * mean**2) / total
+    if counted is None:
+        return inside / total
+    # Exactly zero where every row is stored: a difference of sums would leave its rounding.
+    blank = np.where(stored < counted, np.maximum(total - filled, 0.0), 0.0)
+    return (inside + blank * mean**2) / total
+
+
+def standard_units(
+    unit: Array, mean: Array, second: Array, rows: int, dtype: Any, *, scale: bool
+) -> tuple[Array, Array]:
+    """Shift and inverse scale of the columns, from their moments over ``unit``."""
+    xp = namespace(second)
     # The mean of n equal numbers is off by some roundings of double precision.
-    tiny = np.finfo(np.float64).eps * (rows + 10)
-    constant = second <= (tiny * np.abs(mean)) ** 2
-    inverse = np.ones_like(unit)
+    tiny = float(np.finfo(np.float64).eps) * (rows + 10)
+    constant = second <= (tiny * xp.abs(mean)) ** 2
+    inverse = xp.ones_like(unit)
     if scale:
         with np.errstate(over="ignore", divide="ignore"):
-            inverse = 1.0 / np.sqrt(np.where(constant, 1.0, second)) / unit
-    if not np.all(np.isfinite(inverse)):
-        bad = int(np.flatnonzero(~np.isfinite(inverse))[0])
+            inverse = 1.0 / xp.sqrt(xp.where(constant, xp.ones_like(second), second)) / unit
+    if not bool(xp.all(xp.isfinite(inverse))):
+        bad = int(xp.argmin(xp.astype(xp.isfinite(inverse), xp.int8)))
         raise ValueError(f"Column {bad} of X is too small to scale; multiply it up first.")
-    inverse = np.where(constant, 0.0, inverse).astype(dtype)
-    return (mean * (unit * inverse)).astype(dtype), inverse
+    inverse = xp.astype(xp.where(constant, xp.zeros_like(inverse), inverse), dtype)
+    return xp.astype(mean * (unit * inverse), dtype), inverse

@@ -104,7 +104,8 @@ def padded(values: Array, columns: int) -> Array:
     xp = namespace(values)
     missing = max(columns - values.shape[1], 0)
     blank = xp.zeros((values.shape[0], missing), dtype=values.dtype)
-    return xp.concat([values[:, :columns], blank], axis=1)
+    kept = values if values.shape[1] <= columns else values[:, :columns]
+    return xp.concat([kept, blank], axis=1)
 
 
 def thin_svd(left: Array, right: Array) -> tuple[Array, Array, Array]:

@@ -13,7 +13,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .arrays import Array, namespace, on_device, picked, place_of, taken, to_numpy
 from .clusters import cluster_rows, embeddings
+from .conversion import numpy_copy
 from .data import TaskData, check_finite, encode_tasks, read_rows
 from .factors import padded
 from .frames import is_frame
@@ -41,6 +43,8 @@ class FittedTasks(Shown):
 
     # Declared for type checkers; constructors and fits set them.
     unseen_task: str
+    _on_devices: bool = False
+    """Whether the model works on arrays of other libraries than NumPy."""
     _units: Units
     _multi_output: bool
     _seed: int
@@ -90,19 +94,24 @@ class FittedTasks(Shown):
         self._extended = linear.with_means(groups)
 
     @property
-    def coef_(self) -> np.ndarray:
+    def coef_(self) -> Array:
         """Weights: tasks × features, or tasks × classes × features beyond two classes."""
         return self._per_task(self._linear.coef)
 
     @property
-    def intercept_(self) -> np.ndarray:
+    def intercept_(self) -> Array:
         """Intercepts: one a task, or tasks × classes beyond two classes."""
         return self._per_task(self._linear.intercepts)
 
-    def _per_task(self, values: np.ndarray) -> np.ndarray:
+    def _per_task(self, values: Array) -> Array:
         index = self._columns.index
         if index is None:
             return values
+        if on_device(values):
+            xp = namespace(values)
+            blank = xp.zeros((1, *values.shape[1:]), dtype=values.dtype)
+            flat = taken(xp.concat([values, blank], axis=0), index.ravel() % (values.shape[0] + 1))
+            return xp.reshape(flat, (*index.shape, *values.shape[1:]))
         table = np.zeros((*index.shape, *values.shape[1:]), dtype=values.dtype)
         table[self._columns.task, self._columns.label] = values
         return table
@@ -119,9 +128,11 @@ class FittedTasks(Shown):
 
     def _cached_clusters(self, side: str) -> np.ndarray:
         if side not in self._cluster_cache:
-            scale = np.where(self._units.inverse_scale > 0, self._units.inverse_scale, 1.0)
-            directions = self._linear.directions / scale[:, None]
-            features, tasks = embeddings(directions, self._linear.task_factor)
+            # Weights are small, and k-means is that of scikit-learn, on the host.
+            scale = to_numpy(self._units.inverse_scale)
+            scale = np.where(scale > 0, scale, 1.0)
+            directions = to_numpy(self._linear.directions) / scale[:, None]
+            features, tasks = embeddings(directions, to_numpy(self._linear.task_factor))
             if self._columns.index is not None:
                 tasks = self._per_task(tasks).reshape(len(self.tasks_), -1)
             for name, points, count in zip(
@@ -130,22 +141,33 @@ class FittedTasks(Shown):
                 self._cluster_cache[name] = cluster_rows(points, count, self._seed)
         return self._cluster_cache[side]
 
-    def _cell_scores(self, data: TaskData, codes: np.ndarray) -> np.ndarray:
+    def _cell_scores(self, data: TaskData, codes: np.ndarray) -> Array:
         """Score of each cell of other data for a column of the extended weights."""
         if data.rows is None:
             return self._extended.scores(data.X, codes)
-        return self._extended.table(data.X)[data.rows, codes]
+        return picked(self._extended.table(data.X), data.rows, codes)
 
-    def _scores(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
+    def _scores(self, X: Any, codes: np.ndarray | None) -> Array:
         """Scores of rows for the columns that ``codes`` name, or for all tasks without them."""
         scores = self._linear.table(X) if codes is None else self._extended.scores(X, codes)
-        if not np.isfinite(scores).all():
+        xp = namespace(scores)
+        if not bool(xp.all(xp.isfinite(scores))):
             check_finite(X, self)
         return scores
+
+    def _check_place(self, X: Any) -> None:
+        """Refuse rows of another library or device than those of the fit."""
+        mine, given = place_of(self._linear.shared), place_of(X)
+        if mine != given:
+            raise TypeError(
+                f"X is an array of {given}, but the model was fitted on {mine}. Pass rows that lie "
+                "there too, or use model.to_numpy(), which predicts for rows of NumPy."
+            )
 
     def _read_codes(self, X: Any, task: Any) -> tuple[Any, np.ndarray | None]:
         """Validated rows and the task code of each; None where every task is asked for."""
         check_is_fitted(self)
+        self._check_place(X)
         X, labels = read_rows(self, X, task)
         if labels is None:
             if self._multi_output:
@@ -194,7 +216,31 @@ class FittedTasks(Shown):
             The file, by custom ``*.comtl``.
         """
         check_is_fitted(self)
-        save(self, path)
+        save(numpy_copy(self), path)
+
+    def to_numpy(self) -> Self:
+        """Return a copy of the model with all that it learned held by NumPy.
+
+        For a model that was fitted on tensors of torch or arrays of CuPy. Nothing but what was
+        learned is copied from the device. The copy predicts for rows of NumPy.
+
+        Returns
+        -------
+        estimator
+            The copy.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from comtl import BiFactorRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X, task = rng.normal(size=(40, 2)), np.repeat([0, 1], 20)
+        >>> model = BiFactorRegressor(1).fit(X, X[:, 0], task=task)
+        >>> type(model.to_numpy().coef_)
+        <class 'numpy.ndarray'>
+        """
+        check_is_fitted(self)
+        return numpy_copy(self)
 
     def to_onnx(self) -> Any:
         """Return the linear prediction as an ONNX model; see :func:`comtl.onnx_export.to_onnx`."""
@@ -202,7 +248,7 @@ class FittedTasks(Shown):
         from .onnx_export import to_onnx
 
         check_is_fitted(self)
-        return to_onnx(self)
+        return to_onnx(numpy_copy(self))
 
     def _saved_state(self) -> dict[str, Any]:
         """What a file keeps: parameters, and all that was learned but what follows from it."""
@@ -228,6 +274,7 @@ class FittedTasks(Shown):
     def _read_new(self, X: Any, y: Any, task: Any, sample_weight: Any) -> tuple[TaskData, Columns]:
         """Validated cells of further tasks, and their columns of weights."""
         check_is_fitted(self)
+        self._check_place(X)
         reader = copy.copy(self)
         data = self._read_cells(reader, X, y, task, sample_weight)
         if self._multi_output and not is_frame(y) and self.tasks_.dtype.kind == "i":

@@ -18,14 +18,14 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from .arrays import DENSE_BYTES, namespace
+from .arrays import DENSE_BYTES
 from .base import FactorModel
 from .batches.losses import HeldOut, batched_losses
 from .batches.start import batchable
 from .checkpoints import Checkpoint
 from .data import TaskData, encode_tasks
 from .datafits.gram import GramDatafit
-from .problem import Columns, Problem
+from .problem import Columns, Problem, grams_of
 from .progress import Watch, logger
 from .threads import single_blas
 
@@ -65,7 +65,7 @@ class Fold:
     def batched(self) -> bool:
         """Whether batches serve these rows: where a fit is small, or they lie on a device."""
         fit = self.problem.datafit
-        if not isinstance(fit, GramDatafit) or fit.same_design or self.test.rows is not None:
+        if not self.test.plain or not isinstance(fit, GramDatafit) or fit.same_design:
             return False
         # On a device batches pay as long as several fits have room in one.
         limit = BATCHED if isinstance(fit.gram, np.ndarray) else DENSE_BYTES // 64
@@ -76,8 +76,7 @@ class Fold:
         """All that batches need of the rows, in double precision."""
         units, test, train = self.problem.units, self.test, self.problem.datafit
         assert isinstance(train, GramDatafit)
-        y = namespace(test.y).astype(units.target(test.y), train.gram.dtype)
-        cells = GramDatafit.of_cells(units.design(test.X), y, test.weights, test.offsets)
+        cells = grams_of(test, units)
         codes = encode_tasks(test.tasks, self.train.tasks)
         scale = (units.target_scale / self.unit) ** 2
         return HeldOut(train.double, cells.double, codes, scale)

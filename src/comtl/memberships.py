@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .arrays import Array, namespace
+from .arrays import Array, namespace, to_numpy
 from .datafits.base import Datafit, Expansion, TaskQuadratic
 from .factors import Factors
 from .penalties import Constraint
@@ -54,7 +54,7 @@ def labels_of(factor: Array) -> np.ndarray:
     >>> labels_of(np.array([[0.0, 1.0], [1.0, 0.0]]))
     array([1, 0])
     """
-    return np.array(namespace(factor).argmax(factor, axis=1))
+    return np.array(to_numpy(namespace(factor).argmax(factor, axis=1)))
 
 
 def indicators(labels: np.ndarray, like: Array) -> Array:
@@ -86,7 +86,7 @@ def feature_moves(datafit: Datafit, expansion: Expansion, state: State) -> tuple
     while moved and rounds < ROUNDS:
         slope, _ = expansion.gradient(mixing)
         hessian = spread[:, None, None] * curvature[None, :, :]
-        gains = _gains(np.asarray(slope), np.asarray(hessian), labels_of(point.F))
+        gains = _gains(to_numpy(slope), to_numpy(hessian), labels_of(point.F))
         point, expansion, moved = _taken(datafit, expansion, point, "F", gains)
         rounds += 1
     return point, Solution(point.F, "moves", not moved, {"iterations": rounds})
@@ -101,7 +101,7 @@ def task_moves(
     if point.S is not None:
         slope, hessian = slope @ point.S, point.S.T @ (hessian @ point.S)
     labels = labels_of(point.G)
-    gains = _gains(np.asarray(slope), np.asarray(hessian), labels)
+    gains = _gains(to_numpy(slope), to_numpy(hessian), labels)
     if datafit.loss.quadratic:
         # Tasks do not meet in the loss, so that all moves hold together.
         better = np.where(gains.max(axis=1) > 0.0, gains.argmax(axis=1), labels)

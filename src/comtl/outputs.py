@@ -8,12 +8,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 
+from .arrays import Array, beside, namespace, on_device, picked, to_numpy, weighted_mean
 from .data import TaskData, encode_tasks
 from .frames import read_classes, read_numbers
 from .partitions.collections import is_partitioned
 from .partitions.predicting import by_partition
 from .partitions.scoring import score_partitions
-from .problem import Columns, binary_cells
+from .problem import Columns, binary_cells, signs
 from .training import TaskModel
 
 
@@ -30,10 +31,10 @@ class RegressorOutputs(RegressorMixin, TaskModel):
     def _held_out_loss(self, data: TaskData, unit: float) -> float:
         codes = encode_tasks(data.tasks, self.tasks_)[data.codes]
         gap = (data.y - self._cell_scores(data, codes)) / unit
-        return float(np.average(gap**2, weights=data.weights))
+        return weighted_mean(gap**2, data.weights)
 
     @by_partition
-    def predict(self, X: Any, task: Any = None) -> np.ndarray:
+    def predict(self, X: Any, task: Any = None) -> Array:
         """Predict the target of each row for its task.
 
         Parameters
@@ -70,8 +71,8 @@ class RegressorOutputs(RegressorMixin, TaskModel):
         """
         if is_partitioned(X, y, task, sample_weight):
             return score_partitions(self, X, y, task, sample_weight)
-        guess = self.predict(X, task)
-        truth, missing = read_numbers(y, guess.dtype)
+        guess = to_numpy(self.predict(X, task))
+        truth, missing = read_numbers(to_numpy(y), guess.dtype)
         return mean_over_columns(r2_score, truth, guess, missing, sample_weight, least=2)
 
 
@@ -97,7 +98,7 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         super()._describe(data, columns)
 
     @by_partition
-    def decision_function(self, X: Any, task: Any = None) -> np.ndarray:
+    def decision_function(self, X: Any, task: Any = None) -> Array:
         """Return the scores of the classes.
 
         Parameters
@@ -115,7 +116,7 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         X, codes = self._read_codes(X, task)
         return self._decisions(X, codes)[0]
 
-    def _decisions(self, X: Any, codes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+    def _decisions(self, X: Any, codes: np.ndarray | None) -> tuple[Array, Array | None]:
         """Scores, and beyond two classes which of them belong to classes the task saw."""
         index = self._columns.index
         if codes is None or index is None:
@@ -126,11 +127,15 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         places = np.concatenate([index, means[None, :]])[codes]
         seen = places >= 0
         scores = self._scores(X, np.maximum(places, 0))
-        lowest = np.where(seen, scores, np.inf).min(axis=1, keepdims=True)
-        return np.where(seen, scores, lowest - np.maximum(1.0, np.abs(lowest))), seen
+        xp = namespace(scores)
+        seen = beside(seen, scores)
+        none = xp.full_like(scores, float("inf"))
+        lowest = xp.min(xp.where(seen, scores, none), axis=1, keepdims=True)
+        below = lowest - xp.maximum(xp.ones_like(lowest), xp.abs(lowest))
+        return xp.where(seen, scores, below), seen
 
     @by_partition
-    def predict_proba(self, X: Any, task: Any = None) -> np.ndarray:
+    def predict_proba(self, X: Any, task: Any = None) -> Array:
         """Return the probabilities of the classes.
 
         Parameters
@@ -150,15 +155,18 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
             return self._loss().shares(scores, seen)
         chance = self._loss().chance
         # Of minus the score rather than one minus the chance, which would lose small ones.
-        return chance(scores) if codes is None else np.stack([chance(-scores), chance(scores)], 1)
+        if codes is None:
+            return chance(scores)
+        return namespace(scores).stack([chance(-scores), chance(scores)], axis=1)
 
-    def predict_log_proba(self, X: Any, task: Any = None) -> np.ndarray:
+    def predict_log_proba(self, X: Any, task: Any = None) -> Array:
         """Return the logarithm of the probabilities; see :meth:`predict_proba`."""
+        chance = self.predict_proba(X, task)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X, task))
+            return namespace(chance).log(chance)
 
     @by_partition
-    def predict(self, X: Any, task: Any = None) -> np.ndarray:
+    def predict(self, X: Any, task: Any = None) -> Array:
         """Predict the class of each row for its task.
 
         Parameters
@@ -175,9 +183,14 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         """
         X, codes = self._read_codes(X, task)
         scores, seen = self._decisions(X, codes)
-        if seen is None:
-            return self.classes_[(scores > 0).astype(np.intp)]
-        return self.classes_[scores.argmax(axis=1)]
+        xp = namespace(scores)
+        best = xp.astype(scores > 0, xp.int64) if seen is None else xp.argmax(scores, axis=1)
+        if not on_device(best):
+            return self.classes_[best]
+        if self.classes_.dtype.kind not in "biuf":
+            return self.classes_[to_numpy(best)]  # No library but NumPy has arrays of text.
+        flat = xp.take(xp.asarray(self.classes_), xp.reshape(best, (-1,)), axis=0)
+        return xp.reshape(flat, best.shape)
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy; for a two-dimensional ``y`` its mean over columns.
@@ -198,8 +211,8 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         """
         if is_partitioned(X, y, task, sample_weight):
             return score_partitions(self, X, y, task, sample_weight)
-        guess = self.predict(X, task)
-        truth, missing = read_classes(y)
+        guess = to_numpy(self.predict(X, task))
+        truth, missing = read_classes(to_numpy(y))
         return mean_over_columns(accuracy_score, truth, guess, missing, sample_weight)
 
     @property
@@ -209,15 +222,15 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
     def _held_out_loss(self, data: TaskData, unit: float) -> float:
         codes = encode_tasks(data.tasks, self.tasks_)[data.codes]
         if self._columns.index is None:
-            sign = np.where(data.y == 1, 1.0, -1.0)
-            value = self._loss().value(sign, self._cell_scores(data, codes))
+            scores = self._cell_scores(data, codes)
+            value = self._loss().value(signs(data.y == 1, scores, scores.dtype), scores)
         else:
             # Several classes: the Brier score.
             scores, seen = self._decisions(data.X, codes)
             chance = self._loss().shares(scores, seen)
-            own = chance[np.arange(len(codes)), data.y]
-            value = (chance**2).sum(axis=1) - 2.0 * own + 1.0
-        return float(np.average(value, weights=data.weights))
+            own = picked(chance, np.arange(len(codes)), data.y)
+            value = namespace(chance).sum(chance**2, axis=1) - 2.0 * own + 1.0
+        return weighted_mean(value, data.weights)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -245,6 +258,7 @@ def mean_over_columns(
 
     Columns with too few cells for the metric, fewer than ``least``, are left out.
     """
+    sample_weight = to_numpy(sample_weight)
     if truth.ndim == 1:
         return float(metric(truth, guess, sample_weight=sample_weight))
     if truth.shape != guess.shape:

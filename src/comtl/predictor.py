@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .arrays import row_dots, with_ones
+from .arrays import Array, is_packed, namespace, on_device, row_dots, taken, with_ones
 from .blocks import RowBlocks
+from .own_rows import OwnRows
 from .saving.registry import saved
 
 _BLOCK_CELLS = 2**20
@@ -30,8 +31,8 @@ class LinearTasks:
         Part common to all tasks.
     intercepts : ndarray of shape (T,)
         Intercept of each task.
-    residual : csr_array of shape (T, P) or None
-        What adapted tasks have beyond the factors.
+    residual : csr_array of shape (T, P), OwnRows or None
+        What adapted tasks have beyond the factors; OwnRows on a device.
 
     Examples
     --------
@@ -61,14 +62,15 @@ class LinearTasks:
         >>> LinearTasks.of_weights(np.array([[1.0, 2.0], [3.0, 2.0]]), np.zeros(2)).shared
         array([2., 2.])
         """
-        shared = coef.mean(axis=0) if shared is None else shared
-        left, sizes, right = np.linalg.svd(coef - shared, full_matrices=False)
+        xp = namespace(coef)
+        shared = xp.mean(coef, axis=0) if shared is None else shared
+        left, sizes, right = xp.linalg.svd(coef - shared, full_matrices=False)
         return cls(right.T, left * sizes, shared, intercepts)
 
     @property
     def consistent(self) -> bool:
         """Whether the shapes of all parts fit each other."""
-        tasks, features = len(self.intercepts), len(self.shared)
+        tasks, features = self.intercepts.shape[0], self.shared.shape[0]
         ranks = self.directions.shape[1:]
         shapes = self.directions.shape == (features, *ranks) and len(ranks) == 1
         shapes = shapes and self.task_factor.shape == (tasks, *ranks)
@@ -77,23 +79,27 @@ class LinearTasks:
     @property
     def n_tasks(self) -> int:
         """Number of tasks."""
-        return len(self.intercepts)
+        return self.intercepts.shape[0]
 
     @property
-    def coef(self) -> np.ndarray:
+    def coef(self) -> Array:
         """Weights of all tasks, ``(T, P)``."""
         coef = self.task_factor @ self.directions.T + self.shared
         return coef if self.residual is None else coef + self.residual.toarray()
 
-    def _columns(self) -> tuple[np.ndarray, np.ndarray]:
+    def _columns(self) -> tuple[Array, Array]:
         """``Q`` and ``M`` such that ``Q m_t`` are the weights of a task without its residual."""
-        if not self.shared.any():
+        xp = namespace(self.shared)
+        if not bool(xp.any(self.shared != 0.0)):
             return self.directions, self.task_factor
-        columns = np.concatenate([self.directions, self.shared[:, None]], axis=1)
+        columns = xp.concat([self.directions, self.shared[:, None]], axis=1)
         return columns, with_ones(self.task_factor)
 
-    def scores(self, X: Any, codes: np.ndarray) -> np.ndarray:
+    def scores(self, X: Any, codes: np.ndarray) -> Array:
         """Score of each row for its own tasks: ``codes`` and result are (n,) or (n, m)."""
+        if on_device(X):
+            with np.errstate(invalid="ignore", over="ignore"):
+                return self._device_scores(X, codes)
         columns, mixing = self._columns()
         blocks = RowBlocks(X)
         scores = np.empty(codes.shape, dtype=np.result_type(X.dtype, columns.dtype))
@@ -115,9 +121,31 @@ class LinearTasks:
                 scores[:, *place] += self._beyond(X, codes[:, *place])
         return scores
 
-    def table(self, X: Any) -> np.ndarray:
+    def _device_scores(self, X: Array, codes: np.ndarray) -> Array:
+        """Scores where the rows lie: in the wider of the types of rows and weights."""
+        columns, mixing = self._columns()
+        xp = namespace(columns)
+        rows, columns, mixing, intercepts = one_type(X, columns, mixing, self.intercepts)
+        latent = RowBlocks(rows).forward(columns)
+        parts = []
+        for own in codes.reshape(len(codes), -1).T:
+            score = row_dots(latent, taken(mixing, own)) + taken(intercepts, own)
+            if self.residual is not None:
+                score = score + xp.astype(self.residual.scores(X, own), score.dtype)
+            parts.append(score)
+        return xp.reshape(xp.stack(parts, axis=1), codes.shape)
+
+    def table(self, X: Any) -> Array:
         """Score of each row for every task, ``(n, T)``."""
         columns, mixing = self._columns()
+        if on_device(X):
+            rows, columns, mixing, intercepts = one_type(X, columns, mixing, self.intercepts)
+            blocks = RowBlocks(rows)
+            with np.errstate(invalid="ignore", over="ignore"):
+                scores = blocks.forward(columns) @ mixing.T + intercepts
+                if self.residual is None:
+                    return scores
+                return scores + blocks.forward(one_type(rows, self.residual.toarray())[1].T)
         with np.errstate(invalid="ignore", over="ignore"):
             scores = RowBlocks(X).forward(columns) @ mixing.T
             scores += self.intercepts
@@ -139,30 +167,50 @@ class LinearTasks:
         ``groups`` is a boolean array of shape (n_groups, T); a row all false gives zeros.
         """
         share = groups / np.maximum(groups.sum(axis=1, keepdims=True), 1)
+        xp, residual = namespace(self.task_factor), self.residual
+        if on_device(self.task_factor):
+            residual = None if residual is None else residual.with_means(share)
+            share = xp.asarray(share, dtype=self.task_factor.dtype)
+            return self._below(share @ self.task_factor, share @ self.intercepts, residual)
         share = share.astype(self.task_factor.dtype)
-        residual = self.residual
         if residual is not None:
             residual = sparse.csr_array(
                 sparse.vstack([residual, sparse.csr_array(share) @ residual])
             )
+        return self._below(share @ self.task_factor, share @ self.intercepts, residual)
+
+    def _below(self, task_factor: Array, intercepts: Array, residual: Any) -> LinearTasks:
+        xp = namespace(self.task_factor)
         return replace(
             self,
-            task_factor=np.concatenate([self.task_factor, share @ self.task_factor]),
-            intercepts=np.concatenate([self.intercepts, share @ self.intercepts]),
+            task_factor=xp.concat([self.task_factor, task_factor], axis=0),
+            intercepts=xp.concat([self.intercepts, intercepts]),
             residual=residual,
         )
 
-    def joined(self, task_factor: np.ndarray, intercepts: np.ndarray, residual: Any) -> LinearTasks:
-        """Append tasks on the same directions; ``residual`` is None or a csr_array."""
+    def joined(self, task_factor: Array, intercepts: Array, residual: Any) -> LinearTasks:
+        """Append tasks on the same directions; ``residual`` is that of the new ones, or None."""
         features = self.directions.shape[0]
+        if on_device(self.task_factor) and (self.residual is not None or residual is not None):
+            own, other = (
+                OwnRows.none(n, features, self.shared) if r is None else r
+                for n, r in ((self.n_tasks, self.residual), (intercepts.shape[0], residual))
+            )
+            return self._below(task_factor, intercepts, own.below(other))
+        if self.residual is None and residual is None:
+            return self._below(task_factor, intercepts, None)
         parts = [
             sparse.csr_array((n, features), dtype=self.shared.dtype) if r is None else r
             for n, r in ((self.n_tasks, self.residual), (len(intercepts), residual))
         ]
-        empty = self.residual is None and residual is None
-        return replace(
-            self,
-            task_factor=np.concatenate([self.task_factor, task_factor]),
-            intercepts=np.concatenate([self.intercepts, intercepts]),
-            residual=None if empty else sparse.csr_array(sparse.vstack(parts)),
-        )
+        return self._below(task_factor, intercepts, sparse.csr_array(sparse.vstack(parts)))
+
+
+def one_type(*arrays: Array) -> list[Array]:
+    """Arrays of float32 and float64 on a device in the wider of their types."""
+    xp = namespace(*arrays)
+    wide = xp.float64 if any(a.dtype == xp.float64 for a in arrays) else xp.float32
+    return [
+        a if a.dtype == wide else a.astype(wide) if is_packed(a) else xp.astype(a, wide)
+        for a in arrays
+    ]

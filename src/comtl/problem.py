@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import DENSE_BYTES, DENSE_SIDE
+from .arrays import (
+    DENSE_BYTES,
+    DENSE_SIDE,
+    Array,
+    PickedRows,
+    beside,
+    bits_of,
+    namespace,
+    on_device,
+    taken,
+    weighted_mean,
+)
 from .data import TaskData
 from .datafits.base import Datafit
 from .datafits.gram import GramDatafit
@@ -34,11 +45,11 @@ class Units:
         """Standardised view of other rows."""
         return Design(X, self.shift, self.inverse_scale)
 
-    def target(self, y: np.ndarray) -> np.ndarray:
+    def target(self, y: Array) -> Array:
         """Target in the engine's units."""
         return (y - self.target_shift) / self.target_scale
 
-    def intercepts(self, intercepts: np.ndarray, meeting_shift: np.ndarray) -> np.ndarray:
+    def intercepts(self, intercepts: Array, meeting_shift: Array) -> Array:
         """User's intercepts; ``meeting_shift`` is each task's weights times the feature shift."""
         return self.target_scale * (intercepts - meeting_shift) + self.target_shift
 
@@ -103,7 +114,7 @@ def binary_cells(data: Any, columns: Columns) -> Any:
     """Cells with targets -1 and +1: one class against the rest of its task's rows."""
     dtype = data.X.dtype
     if columns.index is None:
-        return replace(data, y=np.where(data.y == 1, 1.0, -1.0).astype(dtype))
+        return replace(data, y=signs(data.y == 1, data.weights, dtype))
     sizes = np.diff(data.offsets)[columns.task]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     starts = data.offsets[:-1][columns.task]
@@ -111,12 +122,25 @@ def binary_cells(data: Any, columns: Columns) -> Any:
     wanted = np.repeat(columns.label, sizes)
     return replace(
         data,
-        y=np.where(data.y[cells] == wanted, 1.0, -1.0).astype(dtype),
-        weights=data.weights[cells],
+        y=signs(data.y[cells] == wanted, data.weights, dtype),
+        weights=taken(data.weights, cells),
         offsets=offsets,
         tasks=np.arange(len(sizes)),
         rows=cells if data.rows is None else data.rows[cells],
     )
+
+
+def signs(ones: np.ndarray, like: Array, dtype: Any) -> Array:
+    """One where told and minus one elsewhere, in the library of ``like``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.problem import signs
+    >>> signs(np.array([True, False]), np.ones(1), np.float64)
+    array([ 1., -1.])
+    """
+    return beside(np.where(ones, 1.0, -1.0), like, dtype)
 
 
 @singledispatch
@@ -141,16 +165,19 @@ def build_problem(
     if scale_target:
         shift, scale = target_units(data.y, weights, center=center, scale=standardize)
     units = Units(design.shift, design.inverse_scale, shift, scale)
-    y = units.target(data.y).astype(data.X.dtype)
+    y = namespace(data.weights).astype(units.target(data.y), data.X.dtype)
     if not grams:
         return Problem(RowsDatafit(design, y, weights, data.offsets, loss, data.rows), units)
     return Problem(choose_datafit(data, design, y, loss, width), units)
 
 
-def row_weights(data: TaskData) -> np.ndarray:
+def row_weights(data: TaskData) -> Array:
     """Weight of all cells of each row of X."""
     if data.rows is None:
         return data.weights
+    if on_device(data.weights):
+        cells = PickedRows(data.rows, data.X.shape[0], data.weights)
+        return namespace(data.weights).astype(cells.backward(data.weights), data.dtype)
     return np.bincount(data.rows, data.weights, minlength=data.X.shape[0]).astype(data.dtype)
 
 
@@ -158,17 +185,18 @@ def target_units(
     y: np.ndarray, weights: np.ndarray, *, center: bool, scale: bool
 ) -> tuple[float, float]:
     """Weighted mean and spread of the target, safe at any size."""
-    unit = target_unit(float(np.abs(y).max()), y.dtype, scale=scale)
-    small = (y / unit).astype(np.float64)
-    mean = float(np.average(small, weights=weights)) if center else 0.0
-    spread = float(np.average((small - mean) ** 2, weights=weights)) ** 0.5
+    xp = namespace(y)
+    unit = target_unit(float(xp.max(xp.abs(y))), float(xp.finfo(y.dtype).max), scale=scale)
+    small = xp.astype(y / unit, xp.float64)
+    mean = weighted_mean(small, weights) if center else 0.0
+    spread = weighted_mean((small - mean) ** 2, weights) ** 0.5
     return target_units_of(mean, spread, unit, scale=scale)
 
 
-def target_unit(largest: float, dtype: np.dtype, *, scale: bool) -> float:
-    """Size of the target to sum it up in, so that squares stay within range."""
+def target_unit(largest: float, limit: float, *, scale: bool) -> float:
+    """Size of the target to sum it up in, so that squares stay below ``limit``."""
     unit = largest or 1.0
-    if not scale and not unit < np.finfo(dtype).max ** 0.25:
+    if not scale and not unit < limit**0.25:
         raise ValueError(
             "y has values too large to square safely; rescale it or leave standardize=True."
         )
@@ -214,11 +242,19 @@ def choose_datafit(
         table = complete_table(data, y)
         if table is not None:
             return GramDatafit.of_table(design, *table)
-        size = design.dtype.itemsize * data.n_tasks * (features + 1) ** 2
+        bits = bits_of(design.dtype, y)
+        size = bits // 8 * data.n_tasks * (features + 1) ** 2
         costs = sweep_costs(data.n_tasks, *design.shape, width, design.blocks.filled)
         if data.rows is None and size <= DENSE_BYTES and costs["gram"] <= costs["rows"]:
             return GramDatafit.of_cells(design, y, data.weights, data.offsets)
     return RowsDatafit(design, y, data.weights, data.offsets, loss, data.rows)
+
+
+@singledispatch
+def grams_of(data: Any, units: Units) -> GramDatafit:
+    """Second moments of each task's cells in given units."""
+    y = namespace(data.weights).astype(units.target(data.y), data.dtype)
+    return GramDatafit.of_cells(units.design(data.X), y, data.weights, data.offsets)
 
 
 def complete_table(data: TaskData, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -226,7 +262,8 @@ def complete_table(data: TaskData, y: np.ndarray) -> tuple[np.ndarray, np.ndarra
     rows = data.X.shape[0]
     if data.rows is None or data.n_tasks == 1 or data.n_cells != rows * data.n_tasks:
         return None
-    weights = data.weights.reshape(data.n_tasks, rows)
-    if not np.array_equal(weights, np.broadcast_to(weights[0], weights.shape)):
+    xp = namespace(y)
+    weights = xp.reshape(data.weights, (data.n_tasks, rows))
+    if not bool(xp.all(weights == weights[:1, :])):
         return None
-    return y.reshape(data.n_tasks, rows).T, weights[0]
+    return xp.reshape(y, (data.n_tasks, rows)).T, weights[0, :]

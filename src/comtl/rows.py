@@ -12,7 +12,9 @@ import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
+from .arrays import on_device, taken, to_numpy
 from .data import TaskData, read_rows, read_training
+from .device_data import as_rows
 from .fitted import FittedTasks
 from .folds import TaskStratifiedKFold
 from .frames import read_classes
@@ -34,6 +36,8 @@ class Rows:
         def part(item: Any) -> Any:
             if item is None or np.isscalar(item):
                 return item
+            if on_device(item):
+                return taken(as_rows(item) if item is self.X else item, numbers)
             # Some sparse formats and containers have no index of their own.
             return _safe_indexing(indexable(item)[0], numbers)
 
@@ -65,8 +69,10 @@ class Rows:
     def splits(self, reader: FittedTasks, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Row numbers of the folds; a number of folds cuts every task and class alike."""
         rows, labels = read_rows(reader, self.X, self.task)
-        classes = read_classes(self.y)[0] if reader._classification else None
-        return fold_numbers(cv, rows, self.y, labels, classes)
+        classes = read_classes(to_numpy(self.y))[0] if reader._classification else None
+        # Splitters see the numbers of rows on a device, not the rows.
+        rows = np.zeros((rows.shape[0], 1)) if on_device(rows) else rows
+        return fold_numbers(cv, rows, to_numpy(self.y), labels, classes)
 
 
 def fold_numbers(

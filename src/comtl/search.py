@@ -63,6 +63,7 @@ def search(
     rows, data = rows.nearby(reader, data)
     # Losses are compared in units of the target, whose squares may be out of range.
     unit = 1.0 if reader._classification else data.reach or 1.0
+    n_jobs = None if data.on_device else n_jobs  # Processes would each copy the rows.
 
     def folds() -> Iterator[Fold]:
         for split in rows.splits(reader, cv):

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
+from .arrays import to_numpy
 from .predictor import LinearTasks
 from .problem import Columns
 
@@ -112,7 +113,9 @@ class Shown(BaseEstimator, ABC):
             assert self._known_classes is not None
             pairs = [self.tasks_[self._columns.task], self._known_classes[self._columns.label]]
             index = pandas.MultiIndex.from_arrays(pairs, names=[self._task_title, "class"])
-        return pandas.DataFrame(self._linear.coef, index=index, columns=self._feature_names())
+        return pandas.DataFrame(
+            to_numpy(self._linear.coef), index=index, columns=self._feature_names()
+        )
 
     def task_frame(self) -> Any:
         """Return what the model knows of each task as a pandas frame.
@@ -139,10 +142,11 @@ class Shown(BaseEstimator, ABC):
         pandas = import_pandas("task_frame")
         columns: dict[str, np.ndarray] = {"cluster": self.task_clusters_}
         if self._columns.index is None:
-            columns["intercept"] = self.intercept_
+            columns["intercept"] = to_numpy(self.intercept_)
         else:
             assert self._known_classes is not None
-            for name, values in zip(self._known_classes.tolist(), self.intercept_.T, strict=True):
+            intercepts = to_numpy(self.intercept_)
+            for name, values in zip(self._known_classes.tolist(), intercepts.T, strict=True):
                 columns[f"intercept of {name}"] = values
         return pandas.DataFrame(columns, index=pandas.Index(self.tasks_, name=self._task_title))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import Array, dot, namespace, orthonormal
+from .arrays import Array, dot, namespace, orthonormal, to_numpy
 from .clusters import cluster_rows
 from .datafits.base import Datafit, Expansion
 from .factors import Factors, padded
@@ -82,14 +82,15 @@ def start_factors(
         U, sigma, V = random_triple(*sides, rank, rng, factors.F)
     else:
         U, sigma, V = spectral_triple(expansion, sides[0], rank, rng, factors.F)
-    scale = _fitting_scale(expansion, U[:, : min(K1, K2)], sigma[: min(K1, K2)], V, init)
+    inner = min(K1, K2, rank)
+    scale = _fitting_scale(expansion, U[:, :inner], sigma[:inner], V, init)
     sigma = xp.clip(scale * sigma, min=float(xp.finfo(sigma.dtype).smallest_normal) ** 0.25)
     exponents = split_exponents(penalties) or dict.fromkeys(penalties, 1.0 / len(penalties))
     left = _feasible(padded(U * sigma[None, :] ** exponents["F"], K1), penalties["F"], rng)
     right = _feasible(padded(V * sigma[None, :] ** exponents["G"], K2), penalties["G"], rng)
     core = None
     if factors.S is not None:
-        core = rectangular(sigma[: min(K1, K2)] ** exponents["S"], K1, K2)
+        core = rectangular(sigma[:inner] ** exponents["S"], K1, K2)
     moved = not penalties["F"].signed, not penalties["G"].signed
     if any(moved):
         # The other factors make up for what the constraint changed.
@@ -121,7 +122,7 @@ def _feasible(factor: Array, penalty: Penalty, rng: np.random.Generator) -> Arra
     """Soft cluster memberships of the rows where signs are not free, else the factor itself."""
     if penalty.signed:
         return factor
-    points = np.asarray(factor)
+    points = to_numpy(factor)
     labels = cluster_rows(points, points.shape[1], int(rng.integers(2**31 - 1)))
     member = np.full(points.shape, 0.2, dtype=points.dtype)
     member[np.arange(len(labels)), labels] += 1.0

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..alternation import Recipe, Schedule
+from ..arrays import to_numpy
 from ..base import LEAST, FactorModel
 from ..docstrings import documented
 from ..outputs import ClassifierOutputs, RegressorOutputs
@@ -74,7 +75,7 @@ class Pool(FactorModel):
     @property
     def task_clusters_(self) -> np.ndarray:
         """Model of which each task holds the largest share."""
-        shares = self._per_task(self._linear.task_factor)
+        shares = to_numpy(self._per_task(self._linear.task_factor))
         return shares.reshape(len(self.tasks_), -1).argmax(axis=1) % shares.shape[-1]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..alternation import Recipe, Schedule, Step, alternate, start_state
+from ..arrays import taken
 from ..base import LEAST
 from ..docstrings import documented
 from ..factors import Factors
@@ -71,7 +72,7 @@ class Pooled(Common):
         start = start_state(merged, recipe, schedule, like=problem.units.shift)
         for step in alternate(merged, start, schedule):
             point = step.state.factors
-            spread = point.with_(G=point.G[own], deviations=point.deviations[own])
+            spread = point.with_(G=taken(point.G, own), deviations=taken(point.deviations, own))
             yield replace(step, state=step.state.at(spread))
 
 

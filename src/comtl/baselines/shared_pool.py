@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..alternation import Schedule, Step, alternate, start_state
+from ..arrays import Array, namespace, taken, to_numpy
 from ..base import LEAST
 from ..clusters import cluster_rows
 from ..datafits.base import Datafit
 from ..datafits.rows import RowsDatafit
 from ..docstrings import documented
 from ..factors import Factors
+from ..memberships import indicators
 from ..outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_integer
 from ..penalties import Ridge, Simplex
@@ -82,13 +84,14 @@ class SharedPool(Pool):
             yield from min(runs, key=lambda run: run[-1].objective)
 
     def _within(
-        self, fit: RowsDatafit, state: State, whitener: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, fit: RowsDatafit, state: State, whitener: Array | None
+    ) -> tuple[Array, Array]:
         """Give each new task the model of the pool that fits it best, intercept and all."""
         point = state.factors
-        intercepts = point.intercepts[point.G.argmax(axis=0)]
-        best = np.asarray(fit.losses(point.F.T, intercepts)).argmin(axis=1)
-        return np.eye(point.G.shape[1], dtype=point.G.dtype)[best], intercepts[best]
+        xp = namespace(point.G)
+        intercepts = xp.take(point.intercepts, xp.argmax(point.G, axis=0), axis=0)
+        best = to_numpy(fit.losses(point.F.T, intercepts)).argmin(axis=1)
+        return indicators(best, point.G), taken(intercepts, best)
 
 
 class Rounds:
@@ -127,12 +130,13 @@ class Rounds:
     def starts(self, number: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
         """Yield labels to start from: clusters of the tasks' own models, then some of these."""
         own = self.models(self.datafit)
-        weights, intercepts = np.asarray(own.coef.T), np.asarray(own.intercepts)
-        yield cluster_rows(weights, self.count, int(rng.integers(2**31 - 1)))
+        weights, intercepts = own.coef.T, own.intercepts
+        # Weights and losses are small: k-means and assignments are those of the host.
+        yield cluster_rows(to_numpy(weights), self.count, int(rng.integers(2**31 - 1)))
         for _ in range(number - 1):
-            seeds = rng.choice(len(weights), self.count, replace=False)
-            losses = self.datafit.losses(weights[seeds], intercepts[seeds])
-            yield np.asarray(losses).argmin(axis=1)
+            seeds = rng.choice(weights.shape[0], self.count, replace=False)
+            losses = self.datafit.losses(taken(weights, seeds), taken(intercepts, seeds))
+            yield to_numpy(losses).argmin(axis=1)
 
     def run(self, labels: np.ndarray, schedule: Schedule) -> Iterator[Step]:
         """Yield round after round until no task moves."""
@@ -155,12 +159,15 @@ class Rounds:
         used, own = np.unique(labels, return_inverse=True)
         pool = self.models(self.datafit.merged(own, len(used)))
         # A model without tasks has no rows to learn from: it is zero.
-        weights = np.zeros((self.count, self.datafit.n_features), dtype=self.like.dtype)
-        intercepts = np.zeros(self.count, dtype=self.like.dtype)
-        weights[used], intercepts[used] = pool.coef.T, pool.intercepts
+        places = np.full(self.count, len(used))
+        places[used] = np.arange(len(used))
+        xp, dtype = namespace(self.like), self.like.dtype
+        none = xp.zeros((1, self.datafit.n_features), dtype=dtype)
+        weights = taken(xp.concat([pool.coef.T, none], axis=0), places)
+        intercepts = taken(xp.concat([pool.intercepts, xp.zeros(1, dtype=dtype)]), places)
         state = self._state(weights, intercepts, labels)
         value = self.datafit.expand(state.factors).value + state.regularizer
-        losses = np.asarray(self.datafit.losses(weights, intercepts))
+        losses = to_numpy(self.datafit.losses(weights, intercepts))
         return Step(sweep, value, state, {"pool": "assignment"}), losses
 
     def _without_gaps(self, better: np.ndarray, losses: np.ndarray) -> np.ndarray:
@@ -176,16 +183,15 @@ class Rounds:
         return filled
 
     def _state(self, weights: Any, intercepts: Any, labels: np.ndarray) -> State:
-        dtype = self.like.dtype
-        member = np.eye(self.count, dtype=dtype)[labels]
-        offset = float(np.mean(intercepts))
+        xp, dtype = namespace(self.like), self.like.dtype
+        offset = float(xp.mean(intercepts))
         factors = Factors(
-            np.ascontiguousarray(weights.T),
+            xp.asarray(weights.T, copy=True),
             None,
-            member,
-            np.zeros(weights.shape[1], dtype=dtype),
+            indicators(labels, xp.zeros((1, self.count), dtype=dtype)),
+            xp.zeros(weights.shape[1], dtype=dtype),
             offset,
-            (intercepts - offset)[labels],
+            taken(intercepts - offset, labels),
         )
         penalties = {"F": Ridge(self.alpha), "G": Simplex()}
         state = State(factors, penalties, frozenset({"G"}), None, self.intercept)

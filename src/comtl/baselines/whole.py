@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..alternation import Recipe, Schedule, Step
-from ..arrays import DENSE_BYTES
+from ..arrays import DENSE_BYTES, namespace
 from ..base import LEAST, FactorModel
 from ..factors import thin_svd
 from ..learned_relations import LearnedRelation
@@ -145,6 +145,6 @@ class WholeModel(FactorModel):
     def _relations(self, state: State) -> tuple[AnyRelation, AnyRelation]:
         """Relations that the weights imply."""
         F, G = state.factors.F, state.factors.G
-        sides = F * np.linalg.norm(G, axis=0), G
+        sides = F * namespace(G).linalg.vector_norm(G, axis=0), G
         one, other = (LearnedRelation.start(1.0, side, self.smoothing) for side in sides)
         return one.relation, other.relation

@@ -12,8 +12,10 @@ from ..arrays import (
     dot,
     local_offsets,
     namespace,
+    on_device,
     segment_gram,
     segment_sum,
+    to_numpy,
     with_corner,
     with_ones,
 )
@@ -85,6 +87,12 @@ class GramDatafit(Datafit):
         xp = namespace(self.gram)
         parts = (self.gram, self.moment, self.energy)
         return GramDatafit(*(xp.astype(part, xp.float64, copy=False) for part in parts))
+
+    def on_host(self) -> GramDatafit:
+        """Return the same sums held by NumPy: no larger than the rows of a device, mostly less."""
+        if not on_device(self.gram):
+            return self
+        return GramDatafit(*map(to_numpy, (self.gram, self.moment, self.energy)))
 
     @cached_property
     def covariance(self) -> Covariance:

@@ -10,11 +10,14 @@ from scipy import sparse
 
 from ..arrays import (
     Array,
+    PickedRows,
     local_offsets,
     namespace,
+    on_device,
     row_dots,
     segment_gram,
     segment_sum,
+    taken,
     with_ones,
 )
 from ..blocks import RowBlocks, added, plus
@@ -63,13 +66,16 @@ class RowsDatafit(Datafit):
         self.n_features = design.shape[1]
         self.n_tasks = len(offsets) - 1
         self.n_weighted = float(namespace(y).sum(weights))
-        self._codes = np.repeat(np.arange(self.n_tasks, dtype=np.int32), np.diff(offsets))
+        codes = np.repeat(np.arange(self.n_tasks, dtype=np.int32), np.diff(offsets))
+        self._codes = namespace(y).asarray(codes) if on_device(y) else codes
 
     @cached_property
     def blocks(self) -> RowBlocks:
         """What the cells are multiplied by: the rows, or the map from rows to cells."""
         if self.rows is None:
             return self.design.blocks
+        if on_device(self.y):
+            return RowBlocks(PickedRows(self.rows, self.design.shape[0], self.y))
         ones, ends = np.ones(len(self.rows), self.design.dtype), np.arange(len(self.rows) + 1)
         shape = (len(self.rows), self.design.shape[0])
         return RowBlocks(sparse.csr_array((ones, self.rows, ends), shape=shape))
@@ -126,7 +132,7 @@ class RowsDatafit(Datafit):
             total = None
             for block in self.blocks.chunk(number):
                 cells = slice(block.start, block.stop)
-                codes = xp.asarray(self._codes[cells])
+                codes = self._codes[cells]
                 mixed = xp.take(mixing, codes, axis=0)
                 score = row_dots(block.forward(lifted), mixed) + xp.take(base, codes, axis=0)
                 value = result[cells] = values(cells, score)
@@ -147,7 +153,7 @@ class RowsDatafit(Datafit):
 
         def products(number: int) -> Iterator[Array]:
             for block in self.blocks.chunk(number):
-                codes = xp.asarray(self._codes[block.start : block.stop])
+                codes = self._codes[block.start : block.stop]
                 left = values[block.start : block.stop, None] * xp.take(mixing, codes, axis=0)
                 yield block.backward(left)
 
@@ -172,7 +178,7 @@ class RowsDatafit(Datafit):
             parts = [block.forward(lifted) for block in self.blocks.chunk(number)]
             latent = xp.concat(parts, axis=0) if len(parts) > 1 else parts[0]
             cells = slice(start, stop)
-            codes = xp.asarray(self._codes[cells])
+            codes = self._codes[cells]
             return first, last, work(cells, codes, offsets, latent - constant[None, :])
 
         totals = [xp.zeros((self.n_tasks, *size), dtype=features.dtype) for size in sizes]
@@ -190,13 +196,13 @@ class RowsDatafit(Datafit):
         return RowsExpansion(self, point)
 
     def merged(self, labels: np.ndarray, count: int) -> RowsDatafit:
-        own = labels[self._codes]
+        own = labels[np.repeat(np.arange(self.n_tasks), np.diff(self.offsets))]
         order = np.argsort(own, kind="stable")
         offsets = np.searchsorted(own[order], np.arange(count + 1))
         rows = self.rows
         if not np.array_equal(labels, np.sort(labels)):  # Else nothing moves.
             rows = order if rows is None else rows[order]
-        cells = self.y[order], self.weights[order], offsets
+        cells = taken(self.y, order), taken(self.weights, order), offsets
         return RowsDatafit(self.design, *cells, self.loss, rows)
 
     def losses(self, weights: Array, intercepts: Array) -> Array:

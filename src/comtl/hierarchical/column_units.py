@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..arrays import Array, beside, to_numpy
 from ..data import TaskData, encode_tasks
 from ..problem import target_units
 
@@ -53,11 +54,13 @@ class ColumnUnits:
         >>> ColumnUnits.of(read_training(Model(), np.ones((4, 1)), Y)).scale.round().tolist()
         [1.0, 1414.0]
         """
-        dtype = data.X.dtype
+        # One number a cell: units are found on the host.
+        target, shares = to_numpy(data.y), to_numpy(data.weights)
+        dtype = shares.dtype
         mean, scale = np.zeros(data.n_tasks), np.ones(data.n_tasks)
         if data.multi_output and data.classes is None:
             for task, (start, stop) in enumerate(pairwise(data.offsets)):
-                y, weights = data.y[start:stop], data.weights[start:stop]
+                y, weights = target[start:stop], shares[start:stop]
                 mean[task], scale[task] = target_units(y, weights, center=True, scale=True)
                 if np.ptp(y / (np.abs(y).max() or 1.0)) <= ROUNDING:
                     scale[task] = np.nan
@@ -72,11 +75,10 @@ class ColumnUnits:
         if data.classes is not None:
             return data
         cell = encode_tasks(data.tasks, self.tasks)[data.codes]
-        return replace(data, y=(data.y - self.shift[cell]) / self.scale[cell])
+        shift, scale = (beside(unit[cell], data.y) for unit in (self.shift, self.scale))
+        return replace(data, y=(data.y - shift) / scale)
 
-    def restored(
-        self, coef: np.ndarray, intercepts: np.ndarray, task: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def restored(self, coef: Array, intercepts: Array, task: np.ndarray) -> tuple[Array, Array]:
         """Weights and intercepts of columns that belong to tasks, in the user's units."""
-        scale = self.scale[task]
-        return coef * scale[:, None], intercepts * scale + self.shift[task]
+        scale, shift = (beside(unit[task], coef, coef.dtype) for unit in (self.scale, self.shift))
+        return coef * scale[:, None], intercepts * scale + shift

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from ..arrays import with_ones
+from ..arrays import beside, namespace, on_device, with_ones
 from ..docstrings import documented
 from ..losses import Logistic, Loss, Squared
 from ..outputs import ClassifierOutputs
@@ -116,7 +116,9 @@ class HierarchicalRegressor(ErrorBars, HierarchicalModel):
     def slope_covariance_(self) -> np.ndarray:
         """Covariance of the slopes between tasks, (n_features, n_features)."""
         scale = self._units.target_scale * self._units.inverse_scale
-        return scale[:, None] * self._priors[0].structure.covariance[:-1, :-1] * scale
+        covariance = self._priors[0].structure.covariance[:-1, :-1]
+        covariance = beside(covariance, scale, scale.dtype if on_device(scale) else None)
+        return scale[:, None] * covariance * scale
 
     def _forget_spread(self) -> None:
         """Drop what error bars alone need: a square of the features for every task."""
@@ -128,15 +130,16 @@ class HierarchicalRegressor(ErrorBars, HierarchicalModel):
                 "A member of a stack keeps no error bars of its own: ask the stack for them, or "
                 f"fit {self!r} by itself."
             )
-        rows = self._units.design(X)
+        rows, xp = self._units.design(X), namespace(self._units.shift)
+        spread = self._spread.beside(self._units.shift)
         blocks = [
-            self._spread.variances(
+            spread.variances(
                 with_ones(rows.dense_rows(start, stop)),
                 None if codes is None else codes[start:stop],
             )
             for start, stop in rows.dense_blocks()
         ]
-        return self._units.target_scale * np.sqrt(np.concatenate(blocks))
+        return self._units.target_scale * xp.sqrt(xp.concat(blocks, axis=0))
 
     def _reach(self, level: float) -> tuple[float, float]:
         end = float(norm.ppf(0.5 + 0.5 * level))

@@ -15,7 +15,18 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import segment_forms, segment_gram, segment_sum
+from ..arrays import (
+    Array,
+    beside,
+    namespace,
+    on_device,
+    row_dots,
+    segment_codes,
+    segment_forms,
+    segment_gram,
+    segment_sum,
+    to_numpy,
+)
 from ..datafits.gram import GramDatafit
 from .posterior import Posterior, Prior, infer
 from .row_posterior import TaskRows, infer_rows, row_covariances
@@ -228,51 +239,52 @@ class Bernoulli(OddsBound):
         places: np.ndarray | None = None,
     ) -> Bernoulli:
         """Bound at the given scores, at first at zero."""
-        places = np.zeros(len(signs)) if places is None else places
+        if places is None:
+            xp = namespace(rows)
+            places = xp.zeros_like(signs) if on_device(rows) else np.zeros(len(signs))
         share = 2.0 * weights * bound_curvature(places)
-        gram = segment_gram(rows, share, offsets)
-        moment = segment_sum(rows * (0.5 * weights * signs)[:, None], offsets)
-        return cls(
-            rows,
-            signs,
-            weights,
-            offsets,
-            places,
-            GramDatafit(gram, moment, np.zeros(len(offsets) - 1)),
-        )
+        gram = to_numpy(segment_gram(rows, share, offsets))
+        moment = to_numpy(segment_sum(rows * (0.5 * weights * signs)[:, None], offsets))
+        # The rows stay where they lie; what is inferred from their sums is a matter of the host.
+        sums = GramDatafit(gram, moment, np.zeros(len(offsets) - 1))
+        return cls(rows, signs, weights, offsets, places, sums)
 
     @cached_property
     def constant(self) -> float:
-        return float(bound_constant(self.weights, self.places).sum())
+        value = bound_constant(self.weights, self.places)
+        return float(namespace(value).sum(value))
 
     def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
-        covariances = self.covariances(prior, posterior)
-        places = bound_places(self.rows, posterior.weights, covariances, self.offsets)
+        dtype = self.rows.dtype if on_device(self.rows) else None
+        weights = beside(posterior.weights, self.rows, dtype)
+        covariances = beside(self.covariances(prior, posterior), self.rows, dtype)
+        places = bound_places(self.rows, weights, covariances, self.offsets)
         moved = Bernoulli.of(self.rows, self.signs, self.weights, self.offsets, places)
         return moved, prior
 
     @property
     def n_rows(self) -> float:
-        return float(self.weights.sum())
+        return float(namespace(self.weights).sum(self.weights))
 
 
-def bound_places(
-    rows: np.ndarray, weights: np.ndarray, covariances: np.ndarray, offsets: np.ndarray
-) -> np.ndarray:
+def bound_places(rows: Array, weights: Array, covariances: Array, offsets: np.ndarray) -> Array:
     """Scores at which the bound is best exact, given the weights of the tasks of the rows."""
-    own = np.repeat(weights, np.diff(offsets), axis=0)
-    scores = np.einsum("nq,nq->n", rows, own)
+    xp = namespace(rows)
+    scores = row_dots(rows, xp.take(weights, segment_codes(offsets, rows), axis=0))
     spread = segment_forms(rows, covariances, offsets)
-    return np.sqrt(scores**2 + np.maximum(spread, 0.0))
+    return xp.sqrt(scores**2 + xp.clip(spread, min=0.0))
 
 
-def bound_constant(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
+def bound_constant(weights: Array, places: Array) -> Array:
     """What the bound of each row has beside its quadratic part."""
-    value = -np.logaddexp(0.0, -places) - 0.5 * places + bound_curvature(places) * places**2
-    return weights * value
+    xp = namespace(places)
+    value = -xp.logaddexp(xp.zeros_like(places), -places) - 0.5 * places
+    return weights * (value + bound_curvature(places) * places**2)
 
 
-def bound_curvature(places: np.ndarray) -> np.ndarray:
+def bound_curvature(places: Array) -> Array:
     """``λ(ξ)``, 1/8 at zero."""
-    safe = np.where(np.abs(places) > 1e-4, places, 1.0)
-    return np.where(np.abs(places) > 1e-4, np.tanh(0.5 * safe) / (4.0 * safe), 0.125)
+    xp = namespace(places)
+    large = xp.abs(places) > 1e-4
+    safe = xp.where(large, places, xp.ones_like(places))
+    return xp.where(large, xp.tanh(0.5 * safe) / (4.0 * safe), xp.full_like(places, 0.125))

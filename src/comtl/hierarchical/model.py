@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..arrays import beside, on_device
 from ..data import TaskData
 from ..parameters import require_choice, require_flag, require_integer, require_number
 from ..predictor import LinearTasks
@@ -29,6 +30,7 @@ class HierarchicalModel(CellModel):
     """Abstract model of tasks as draws from one population."""
 
     _priors: list[Prior]
+    _on_devices = True
 
     def __init__(
         self,
@@ -165,6 +167,8 @@ class HierarchicalModel(CellModel):
     def _set_weights(self, weights: np.ndarray, common: np.ndarray) -> None:
         """Keep weights of the standardised rows, the intercept last, in the user's units."""
         units = self._units
+        if on_device(units.shift):
+            weights, common = (beside(w, units.shift, units.shift.dtype) for w in (weights, common))
         scale = units.target_scale * units.inverse_scale
         intercepts = units.intercepts(weights[:, -1], weights[:, :-1] @ units.shift)
         linear = LinearTasks.of_weights(weights[:, :-1] * scale, intercepts, common * scale)

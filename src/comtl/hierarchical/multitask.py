@@ -14,6 +14,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from ..arrays import is_packed, namespace, on_device, place_of, to_numpy
 from ..checkpoints import Checkpoint
 from ..data import TaskData, encode_tasks
 from ..design import Design
@@ -64,6 +65,8 @@ class Stack:
 
 class MultitaskModel(TaskModel):
     """Abstract stack of models of all tasks."""
+
+    _on_devices = True
 
     members_: dict[str, CellModel]
     weights_: dict[str, float]
@@ -146,6 +149,11 @@ class MultitaskModel(TaskModel):
     def _bases(self, data: TaskData) -> list[Hinges]:
         """Features to choose from: the columns as they are, and with bends if asked for."""
         plain = Hinges(np.zeros(0, dtype=np.intp), np.zeros(0))
+        if self.basis == "hinges" and on_device(data.X):
+            raise TypeError(
+                f'basis="hinges" looks for bends on the host, but X lies in {place_of(data.X)}; '
+                "leave basis=None, or pass arrays of NumPy."
+            )
         hinges = Hinges.of(data.X) if self.basis == "hinges" else plain
         return [plain, hinges] if len(hinges.columns) else [plain]
 
@@ -160,7 +168,13 @@ class MultitaskModel(TaskModel):
     ) -> Stack:
         """Stack of members on given features."""
         size = data.n_features + len(hinges.columns), len(columns.task)
-        library = self._library(size, sparse=sparse.issparse(data.X))
+        library = self._library(size, sparse=sparse.issparse(data.X) or is_packed(data.X))
+        if on_device(data.X) and any(isinstance(m, RelatedTasks) for m in library.values()):
+            raise TypeError(
+                f"X has {size[0]} features and there are {size[1]} tasks: some members for tables "
+                f"so wide do not work on arrays of {place_of(data.X)}. Convert them to NumPy "
+                "first, or use BiFactor models."
+            )
         held, complete = self._held_out(rows, data, library, hinges, kept, watch)
         shares, shift = self._stack(held)
         weights = {
@@ -191,7 +205,8 @@ class MultitaskModel(TaskModel):
         missing = [number for number, name in enumerate(names) if name not in known]
         jobs = (delayed(self._fold)(rows, data, models, hinges, splits[n]) for n in missing)
         try:
-            with rows.side_by_side(self.n_jobs) as count:
+            n_jobs = None if on_device(data.X) else self.n_jobs  # or each would copy the rows
+            with rows.side_by_side(n_jobs) as count:
                 done = Parallel(count, return_as="generator")(jobs)
                 found = zip(missing, done, strict=True)
                 last = missing[-1:]
@@ -224,18 +239,21 @@ class MultitaskModel(TaskModel):
         units = ColumnUnits.of(data)
         train, test = units.measured(train), units.measured(test)
         fitted = learned(models, train, Columns.of(train))
-        scores = np.stack([self._said(model, test) for model in fitted], axis=1)
-        target, weights, task = self._asked(fitted[0], test)
+        # One number a member and cell: the stack is put together on the host.
+        scores = np.stack([to_numpy(self._said(model, test)) for model in fitted], axis=1)
+        target, weights, task = map(to_numpy, self._asked(fitted[0], test))
         return scores, target, weights, encode_tasks(test.tasks, data.tasks)[task]
 
     def _combine(self, data: TaskData, columns: Columns, units: ColumnUnits, shift: float) -> None:
         """One linear model of all members, in the user's units."""
         self._describe(data, columns)
-        design = Design.standardized(data.X, np.ones(data.X.shape[0], data.X.dtype))
+        xp = namespace(data.weights)
+        design = Design.standardized(data.X, xp.ones(data.X.shape[0], dtype=data.X.dtype))
         self._units = Units(design.shift, design.inverse_scale, 0.0, 1.0)
         self._seed = 0
         shape = len(columns.task), data.n_features
-        coef, intercepts = np.zeros(shape), np.full(shape[0], shift)
+        dtype = data.X.dtype if on_device(data.X) else np.float64
+        coef, intercepts = xp.zeros(shape, dtype=dtype), xp.full(shape[0], shift, dtype=dtype)
         for member, share in zip(self.members_.values(), self.weights_.values(), strict=True):
             linear = member._linear
             coef += share * linear.coef

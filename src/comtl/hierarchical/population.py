@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import DENSE_BYTES, DENSE_SIDE, with_ones
+from ..arrays import (
+    DENSE_BYTES,
+    DENSE_SIDE,
+    beside,
+    namespace,
+    on_device,
+    taken,
+    to_numpy,
+    with_ones,
+)
 from ..data import TaskData
 from ..datafits.gram import GramDatafit
 from ..design import Design
@@ -50,13 +59,13 @@ class Population:
         cells = np.arange(bounds[-1]) + np.repeat(offsets[:-1][columns] - bounds[:-1], sizes)
         part = replace(
             self.cells,
-            y=self.cells.y[cells],
-            weights=self.cells.weights[cells],
+            y=taken(self.cells.y, cells),
+            weights=taken(self.cells.weights, cells),
             offsets=bounds,
             tasks=self.cells.tasks[columns],
             rows=cells if self.cells.rows is None else self.cells.rows[cells],
         )
-        return replace(self, cells=part, target=self.target[cells])
+        return replace(self, cells=part, target=taken(self.target, cells))
 
     @property
     def size(self) -> tuple[int, int]:
@@ -73,13 +82,14 @@ class Population:
         """Likelihood of values."""
         table = complete_table(self.cells, self.target)
         if table is not None and not own_noise:
-            return Gaussian(own_noise, GramDatafit.of_table(self.design, *table))
+            return Gaussian(own_noise, GramDatafit.of_table(self.design, *table).on_host())
         cells = self.cells
-        if FEW_ROWS * np.diff(cells.offsets).max(initial=1) < cells.n_features:
+        few = not on_device(cells.X)  # Rows on a device stay there: their Grams tell as much.
+        if few and FEW_ROWS * np.diff(cells.offsets).max(initial=1) < cells.n_features:
             told = TaskRows.of(self._dense(), self.target, cells.weights, cells.offsets)
             return GaussianRows(own_noise, told)
         grams = GramDatafit.of_cells(self.row_design, self.target, cells.weights, cells.offsets)
-        return Gaussian(own_noise, grams)
+        return Gaussian(own_noise, grams.on_host())
 
     def bernoulli(self) -> Likelihood:
         """Likelihood of two classes."""
@@ -89,9 +99,8 @@ class Population:
     def _dense(self) -> np.ndarray:
         """Standardised rows of the cells, with a last column of ones."""
         design = self.row_design
-        return with_ones(
-            np.concatenate([design.dense_rows(*part) for part in design.dense_blocks()])
-        )
+        parts = [design.dense_rows(*part) for part in design.dense_blocks()]
+        return with_ones(namespace(parts[0]).concat(parts, axis=0))
 
 
 @singledispatch
@@ -123,17 +132,19 @@ def evenly_scaled(design: Design) -> Design:
     array([[ 0.2,  1.4],
            [-0.2, -1.4]])
     """
-    varied = design.inverse_scale > 0.0
-    spread = np.where(varied, 1.0 / np.where(varied, design.inverse_scale, 1.0), 0.0)
+    scale = to_numpy(design.inverse_scale)
+    varied = scale > 0.0
+    spread = np.where(varied, 1.0 / np.where(varied, scale, 1.0), 0.0)
     largest = float(spread.max()) or 1.0
     one = 1.0 / (largest * float(np.sqrt(np.mean((spread / largest) ** 2))) or 1.0)
-    inverse = np.where(varied, one, 0.0).astype(design.inverse_scale.dtype)
-    return Design(design.X, design.shift * (spread * one).astype(inverse.dtype), inverse)
+    inverse = np.where(varied, one, 0.0).astype(scale.dtype)
+    change = beside((spread * one).astype(scale.dtype), design.shift)
+    return Design(design.X, design.shift * change, beside(inverse, design.shift))
 
 
 def replace_rows(design: Design, rows: np.ndarray) -> Design:
     """View of other rows in the units of a design."""
-    return Design(design.X[rows], design.shift, design.inverse_scale)
+    return Design(taken(design.X, rows), design.shift, design.inverse_scale)
 
 
 def too_wide(n_features: int, n_tasks: int) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import beside, on_device, to_numpy, weighted_mean
 from ..data import TaskData, encode_tasks
 from ..docstrings import documented
 from ..losses import Logistic, Loss, Squared
@@ -75,8 +76,8 @@ class MultitaskRegressor(ErrorBars, MultitaskModel):
         gap = self._cell_scores(data, data.codes) - self._cell_scores(
             data, np.full_like(data.codes, -1)
         )
-        gap = gap / units.scale[data.codes]
-        between = float(np.average(gap**2, weights=data.weights))
+        gap = gap / beside(units.scale[data.codes], gap, gap.dtype)
+        between = weighted_mean(gap**2, data.weights)
         errors = held.target - scores
         found = Residuals.of(errors, held.weights, held.task, data.n_tasks, between)
         scale = np.append(units.scale, units.scale.mean())
@@ -84,9 +85,8 @@ class MultitaskRegressor(ErrorBars, MultitaskModel):
 
     def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
         each = self._residuals.scales
-        if codes is not None:
-            return each[codes]
-        return np.tile(each[:-1], (X.shape[0], 1))
+        shown = each[codes] if codes is not None else np.tile(each[:-1], (X.shape[0], 1))
+        return beside(shown, X, X.dtype) if on_device(X) else shown
 
     def _reach(self, level: float) -> tuple[float, float]:
         return self._residuals.quantiles(level)
@@ -160,7 +160,7 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
         if member._columns.index is None:
             return member._cell_scores(test, codes)
-        scores, seen = member._decisions(test.X, codes)
+        scores, seen = map(to_numpy, member._decisions(test.X, codes))
         assert seen is not None
         return scores[seen]
 
@@ -169,10 +169,11 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         if member._columns.index is None:
             return np.where(test.y == 1, 1.0, -1.0), test.weights, test.codes
         codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
-        _, seen = member._decisions(test.X, codes)
+        seen = to_numpy(member._decisions(test.X, codes)[1])
         assert seen is not None
         cell, label = np.nonzero(seen)
-        return np.where(test.y[cell] == label, 1.0, -1.0), test.weights[cell], test.codes[cell]
+        weights = to_numpy(test.weights)[cell]
+        return np.where(test.y[cell] == label, 1.0, -1.0), weights, test.codes[cell]
 
     def _stack(self, held: HeldOut) -> tuple[np.ndarray, float]:
         return stack_odds(held.scores, held.target, held.weights)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import segment_forms
+from ..arrays import Array, beside, namespace, on_device, segment_forms, taken
 from ..saving.registry import saved
 from .evidence import Stage
 
@@ -39,23 +39,29 @@ class Spread:
             np.append(prior.noise, prior.level),
         )
 
+    def beside(self, like: Array) -> Spread:
+        """Return the same where an array lies, in its type."""
+        if not on_device(like):
+            return self
+        return Spread(*(beside(part, like, like.dtype) for part in (self.covariances, self.noise)))
+
     def variances(self, rows: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
         """Variance of the target of each row for its task, or for every task.
 
         ``codes`` of -1, or beyond the tasks, stand for a task that was never seen.
         """
         covariances, noise = self.covariances, self.noise
+        xp, tasks = namespace(rows), noise.shape[0] - 1
         if codes is None:
-            tasks = len(noise) - 1
-            step = max(1, _CELLS // max(rows.size, 1))
+            step = max(1, _CELLS // max(rows.shape[0] * rows.shape[1], 1))
             parts = [
-                np.einsum("tnq,nq->nt", rows @ covariances[first : first + step], rows)
+                xp.sum((rows @ covariances[first : min(first + step, tasks), ...]) * rows, axis=2).T
                 for first in range(0, tasks, step)
             ]
-            return np.concatenate(parts, axis=1)[:, :tasks] + noise[:-1]
-        order = np.argsort(codes % len(noise), kind="stable")
-        present, counts = np.unique(codes % len(noise), return_counts=True)
+            return xp.concat(parts, axis=1) + noise[:-1]
+        codes = codes % (tasks + 1)
+        order = np.argsort(codes, kind="stable")
+        present, counts = np.unique(codes, return_counts=True)
         offsets = np.concatenate([[0], np.cumsum(counts)])
-        variances = np.empty(len(codes))
-        variances[order] = segment_forms(rows[order], covariances[present], offsets)
-        return variances + noise[codes]
+        forms = segment_forms(taken(rows, order), taken(covariances, present), offsets)
+        return taken(forms, np.argsort(order)) + taken(noise, codes)

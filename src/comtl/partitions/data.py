@@ -10,6 +10,7 @@ from typing import Any
 import joblib
 import numpy as np
 
+from ..arrays import place_of
 from ..data import TaskData, check_classes
 from ..frames import read_tasks
 from ..problem import Columns, binary_cells
@@ -71,6 +72,16 @@ class PartitionedData:
         """Whether every cell has a row of its own."""
         columns = self.view.columns
         return not self.multi_output and (columns is None or columns.index is None)
+
+    @property
+    def place(self) -> str:
+        """Library and device of the rows."""
+        return place_of(np.zeros(0))
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the rows belong to another library than NumPy."""
+        return False
 
     @property
     def packed(self) -> bool:

@@ -10,8 +10,8 @@ from ..datafits.base import Datafit
 from ..datafits.gram import GramDatafit
 from ..datafits.partitioned import PartitionedDatafit
 from ..design import Covariance, Design, sample_step
-from ..losses import Loss
-from ..problem import Problem, build_problem, sweep_costs
+from ..losses import Loss, Squared
+from ..problem import Problem, Units, build_problem, grams_of, sweep_costs
 from . import shares
 from .data import PartitionedData
 from .shares import Terms
@@ -59,6 +59,11 @@ def _datafit(
         weight,
         lambda: pooled_covariance(data, terms),
     )
+
+
+@grams_of.register
+def _(data: PartitionedData, units: Units) -> GramDatafit:
+    return task_grams(data, Terms(data.view, units, Squared()))
 
 
 def task_grams(data: PartitionedData, terms: Terms) -> GramDatafit:

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..blocks import RowBlocks
-from ..design import column_extent, column_squares, column_sums, column_units, standard_units
+from ..design import (
+    central_moments,
+    column_extent,
+    column_squares,
+    column_sums,
+    column_units,
+    standard_units,
+)
 from ..problem import Units, row_weights, target_unit, target_units_of
 from .data import PartitionedData
 from .pieces import Piece, View
@@ -26,22 +33,17 @@ def partitioned_units(
 
     largest, size = run(_largest_of, _extents)
     unit = column_units(largest, data.dtype, scale=standardize)
-    y_unit = target_unit(size, data.dtype, scale=standardize) if scale_target else 1.0
+    y_unit = (
+        target_unit(size, float(np.finfo(data.dtype).max), scale=standardize)
+        if scale_target
+        else 1.0
+    )
     sums, total, weight, y_sum, counted = run(summed, _means, unit, y_unit, center)
     mean = sums / total if center else np.zeros_like(unit, dtype=np.float64)
     y_mean = y_sum / weight if center and scale_target else 0.0
     squares, y_square = run(summed, _squares, unit, mean, y_unit, y_mean)
-    packed = data.packed
-    shift, inverse = standard_units(
-        unit,
-        mean,
-        squares,
-        total,
-        data.n_rows,
-        int(counted) if packed else None,
-        data.dtype,
-        scale=standardize,
-    )
+    second = central_moments(mean, squares, total, int(counted) if data.packed else None)
+    shift, inverse = standard_units(unit, mean, second, data.n_rows, data.dtype, scale=standardize)
     y_shift, y_scale = 0.0, 1.0
     if scale_target:
         spread = (y_square / weight) ** 0.5

@@ -1,0 +1,86 @@
+"""The array namespace of the data, and the few operations the array API lacks.
+
+The engine is written against the array API standard, so that it follows whatever library the
+rows came in, on the device where they lie. This is the only room that may name a library.
+"""
+
+from .algebra import (
+    TALL,
+    dot,
+    norm,
+    orthonormal,
+    positive,
+    row_dots,
+    weighted_mean,
+    with_corner,
+    with_ones,
+)
+from .packed import PackedRows, PickedRows
+from .picking import picked, row_parts, taken
+from .segments import (
+    kept_for,
+    local_offsets,
+    padded_index,
+    segment_codes,
+    segment_forms,
+    segment_gram,
+    segment_sum,
+    similar_sizes,
+)
+from .spaces import (
+    Array,
+    Space,
+    beside,
+    bits_of,
+    contiguous,
+    is_cupy_sparse,
+    is_packed,
+    is_torch_sparse,
+    namespace,
+    on_device,
+    place_of,
+    to_numpy,
+)
+
+# Formed P x P or T x T arrays (pooled covariance, Grams, eigenbases) stay within these bounds.
+DENSE_SIDE = 1_500
+DENSE_BYTES = 256 * 2**20
+
+__all__ = [
+    "DENSE_BYTES",
+    "DENSE_SIDE",
+    "TALL",
+    "Array",
+    "PackedRows",
+    "PickedRows",
+    "Space",
+    "beside",
+    "bits_of",
+    "contiguous",
+    "dot",
+    "is_cupy_sparse",
+    "is_packed",
+    "is_torch_sparse",
+    "kept_for",
+    "local_offsets",
+    "namespace",
+    "norm",
+    "on_device",
+    "orthonormal",
+    "padded_index",
+    "picked",
+    "place_of",
+    "positive",
+    "row_dots",
+    "row_parts",
+    "segment_codes",
+    "segment_forms",
+    "segment_gram",
+    "segment_sum",
+    "similar_sizes",
+    "taken",
+    "to_numpy",
+    "weighted_mean",
+    "with_corner",
+    "with_ones",
+]

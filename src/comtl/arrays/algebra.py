@@ -1,0 +1,155 @@
+"""Small operations on arrays that the standard lacks, or that NumPy does faster its own way."""
+
+from __future__ import annotations
+
+import array_api_compat
+import numpy as np
+
+from .spaces import Array, namespace
+
+TALL = 2**13
+"""Rows above which a thin factorisation goes by inner products."""
+
+
+def norm(values: Array) -> float:
+    """Euclidean norm of all entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import norm
+    >>> norm(np.array([[3.0], [4.0]]))
+    5.0
+    """
+    return float(dot(values, values)) ** 0.5
+
+
+def positive(values: Array) -> Array:
+    """Entries above zero, and zero for the rest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import positive
+    >>> positive(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    """
+    return 0.5 * (values + abs(values))
+
+
+def dot(left: Array, right: Array) -> float:
+    """Inner product of two arrays of one shape, over all entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import dot
+    >>> dot(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    11.0
+    """
+    if type(left) is np.ndarray and type(right) is np.ndarray:
+        return float(np.vdot(left, right))
+    xp = namespace(left, right)
+    return float(xp.matmul(xp.reshape(left, (-1,)), xp.reshape(right, (-1,))))
+
+
+def weighted_mean(values: Array, weights: Array) -> float:
+    """Mean of values with weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import weighted_mean
+    >>> weighted_mean(np.array([1.0, 4.0]), np.array([2.0, 1.0]))
+    2.0
+    """
+    if type(values) is np.ndarray:
+        return float(np.average(values, weights=weights))
+    xp = namespace(values)
+    weights = xp.astype(weights, values.dtype)
+    return float(xp.sum(values * weights)) / float(xp.sum(weights))
+
+
+def row_dots(left: Array, right: Array) -> Array:
+    """Inner product of each row of one matrix with that of another.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import row_dots
+    >>> row_dots(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([11.])
+    """
+    if array_api_compat.is_numpy_array(left):
+        return np.einsum("ik,ik->i", left, right)
+    return namespace(left).sum(left * right, axis=1)
+
+
+def orthonormal(matrix: Array) -> tuple[Array, Array]:
+    """Orthonormal basis ``Q`` of the columns of a tall matrix, and ``R`` with ``Q R`` the matrix.
+
+    For many rows by way of the small matrix of inner products, many times faster than LAPACK's
+    factorisations; directions below the square root of the precision are then columns of zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import orthonormal
+    >>> basis, rest = orthonormal(np.array([[3.0], [4.0]]))
+    >>> (basis @ rest).round(6)
+    array([[3.],
+           [4.]])
+    """
+    xp = namespace(matrix)
+    if matrix.shape[0] <= TALL:
+        basis, rest = xp.linalg.qr(matrix)
+        return basis, rest
+    values, turn = xp.linalg.eigh(matrix.T @ matrix)
+    kept = values > float(xp.finfo(values.dtype).eps) * values[-1]
+    safe = xp.where(kept, values, xp.ones_like(values))
+    basis = matrix @ (turn * xp.where(kept, safe**-0.5, xp.zeros_like(values))[None, :])
+    eye = xp.astype(kept, basis.dtype) * xp.eye(basis.shape[1], dtype=basis.dtype)
+    for _ in range(3):
+        # Newton steps mend what small values have cost in orthogonality.
+        gap = eye - basis.T @ basis
+        if norm(gap) <= 1e2 * float(xp.finfo(values.dtype).eps):
+            break
+        basis = basis @ (eye + 0.5 * gap)
+    return basis, basis.T @ matrix
+
+
+def with_ones(values: Array) -> Array:
+    """Append a column of ones to a matrix, or to each of many.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import with_ones
+    >>> with_ones(np.array([[2.0], [3.0]]))
+    array([[2., 1.],
+           [3., 1.]])
+    """
+    xp = namespace(values)
+    ones = xp.ones((*values.shape[:-1], 1), dtype=values.dtype)
+    return xp.concat([values, ones], axis=-1)
+
+
+def with_corner(matrix: Array) -> Array:
+    """Append a row and a column of zeros with a one in the corner, for the intercept.
+
+    Of many matrices at once, each gets its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import with_corner
+    >>> with_corner(np.array([[2.0, 3.0]]))
+    array([[2., 3., 0.],
+           [0., 0., 1.]])
+    """
+    xp = namespace(matrix)
+    *many, rows, columns = matrix.shape
+    lifted = xp.zeros((*many, rows + 1, columns + 1), dtype=matrix.dtype)
+    lifted[..., :-1, :-1] = matrix
+    lifted[..., -1, -1] = 1.0
+    return lifted

@@ -1,0 +1,232 @@
+"""Sparse rows on a device, with the products that the engine asks for."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any
+
+import array_api_compat
+import numpy as np
+
+from .segments import segment_sum
+from .spaces import Array, namespace
+
+
+class PickedRows:
+    """Map from rows to cells on a device: cell ``i`` is row ``rows[i]`` of a matrix.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_cells,)
+        Row of each cell.
+    count : int
+        Rows that there are.
+    like : array
+        Gives library, device and type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import PickedRows
+    >>> cells = PickedRows(np.array([2, 0, 2]), 3, np.ones(1))
+    >>> cells.forward(np.array([1.0, 2.0, 3.0])), cells.backward(np.array([1.0, 2.0, 3.0]))
+    (array([3., 1., 3.]), array([2., 0., 4.]))
+    """
+
+    packed_on_device = True
+
+    def __init__(self, rows: np.ndarray, count: int, like: Array) -> None:
+        xp = namespace(like)
+        self.shape, self.dtype, self.nnz = (len(rows), count), like.dtype, len(rows)
+        self.values = xp.asarray(rows)
+        order = np.argsort(rows, kind="stable")
+        used, sizes = np.unique(rows, return_counts=True)
+        place = np.full(count, len(used))
+        place[used] = np.arange(len(used))
+        self._order, self._place = xp.asarray(order), xp.asarray(place)
+        self._offsets = np.concatenate([[0], np.cumsum(sizes)])
+
+    def forward(self, values: Array) -> Array:
+        """Values of the cells from those of the rows."""
+        return namespace(values).take(values, self.values, axis=0)
+
+    def backward(self, values: Array) -> Array:
+        """Sum over the cells of each row, zero for a row without cells."""
+        xp = namespace(values)
+        sums = segment_sum(xp.take(values, self._order, axis=0), self._offsets)
+        none = xp.zeros((1, *values.shape[1:]), dtype=values.dtype)
+        return xp.take(xp.concat([sums, none], axis=0), self._place, axis=0)
+
+
+class PackedRows:
+    """Rows in compressed form on a device: CSR of torch or CuPy, with both products at hand.
+
+    The product with the transpose is that of a second, transposed copy, made when first asked for:
+    libraries are slow at it otherwise, or do not have it.
+
+    Parameters
+    ----------
+    values : array of shape (nnz,)
+        Entries that are stored.
+    places : array of shape (nnz,)
+        Column of each entry.
+    ends : array of shape (n + 1,)
+        Entries ``ends[i]:ends[i + 1]`` belong to row i.
+    shape : tuple of int
+        Rows and columns.
+    """
+
+    packed_on_device = True
+
+    def __init__(self, values: Array, places: Array, ends: Array, shape: tuple[int, int]) -> None:
+        self.values, self.places, self.ends = values, places, ends
+        self.shape = (int(shape[0]), int(shape[1]))
+
+    @classmethod
+    def of(cls, X: Any) -> PackedRows:
+        """Rows as comtl holds them, without a copy where they are CSR already."""
+        if isinstance(X, PackedRows):
+            return X
+        if array_api_compat.is_torch_array(X):
+            X = X.detach()
+            X = X if "sparse_csr" in str(X.layout) else X.to_sparse_csr()
+            return cls(X.values(), X.col_indices(), X.crow_indices(), X.shape)
+        X = X.tocsr()
+        return cls(X.data, X.indices, X.indptr, X.shape)
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the entries."""
+        return self.values.dtype
+
+    @property
+    def nnz(self) -> int:
+        """Number of entries that are stored."""
+        return int(self.values.shape[0])
+
+    def astype(self, dtype: Any) -> PackedRows:
+        """Return the rows in another type."""
+        values = namespace(self.values).astype(self.values, dtype)
+        return PackedRows(values, self.places, self.ends, self.shape)
+
+    @cached_property
+    def _native(self) -> Any:
+        return _native(self.values, self.places, self.ends, self.shape)
+
+    @cached_property
+    def _transposed(self) -> Any:
+        if array_api_compat.is_torch_array(self.values):
+            turned = self._native.to_sparse_csc()
+            parts = turned.values(), turned.row_indices(), turned.ccol_indices()
+            return _native(*parts, self.shape[::-1])
+        return self._native.T.tocsr()
+
+    def forward(self, right: Array) -> Array:
+        """``X @ right``."""
+        return self._native @ right if right.shape[1] else self._none(right, self.shape[0])
+
+    def backward(self, left: Array) -> Array:
+        """``X.T @ left``."""
+        return self._transposed @ left if left.shape[1] else self._none(left, self.shape[1])
+
+    def _none(self, like: Array, rows: int) -> Array:
+        return namespace(like).zeros((rows, 0), dtype=like.dtype)
+
+    def take(self, rows: np.ndarray) -> PackedRows:
+        """Rows of given numbers."""
+        xp = namespace(self.values)
+        if array_api_compat.is_cupy_array(self.values):
+            return PackedRows.of(self._native[xp.asarray(rows)])
+        chosen = xp.asarray(rows)
+        starts = xp.take(self.ends, chosen, axis=0)
+        sizes = xp.take(self.ends, chosen + 1, axis=0) - starts
+        ends = xp.cumulative_sum(sizes, include_initial=True, dtype=self.ends.dtype)
+        total = int(ends[-1])
+        index = xp.repeat(starts - ends[:-1], sizes) + xp.arange(total, dtype=self.ends.dtype)
+        values, places = (xp.take(part, index, axis=0) for part in (self.values, self.places))
+        return PackedRows(values, places, ends, (len(rows), self.shape[1]))
+
+    def dense(self, start: int, stop: int) -> Array:
+        """Consecutive rows as a dense block."""
+        if array_api_compat.is_cupy_array(self.values):
+            return self._native[start:stop].toarray()
+        first, last = int(self.ends[start]), int(self.ends[stop])
+        ends = self.ends[start : stop + 1] - self.ends[start]
+        shape = (stop - start, self.shape[1])
+        return _native(self.values[first:last], self.places[first:last], ends, shape).to_dense()
+
+    def without(self, column: int) -> tuple[PackedRows, Array]:
+        """Rows without a column, and that column dense."""
+        xp = namespace(self.values)
+        kept = self.places != column
+        one = xp.astype(xp.arange(self.shape[1]) == column, self.dtype)
+        counts = xp.cumulative_sum(xp.astype(kept, self.ends.dtype), include_initial=True)
+        ends = xp.astype(xp.take(counts, self.ends, axis=0), self.ends.dtype)
+        places = self.places[kept]
+        places = places - xp.astype(places > column, places.dtype)
+        rest = PackedRows(self.values[kept], places, ends, (self.shape[0], self.shape[1] - 1))
+        return rest, self.forward(one[:, None])[:, 0]
+
+    @cached_property
+    def _rows(self) -> Array:
+        """Row of each entry."""
+        xp = namespace(self.values)
+        entries = xp.arange(self.nnz, dtype=self.ends.dtype)
+        return xp.searchsorted(self.ends, entries, side="right") - 1
+
+    def column_sums(self, entries: Array) -> Array:
+        """Sum over each column of one number for each entry, in double precision."""
+        xp = namespace(entries)
+        sizes = xp.astype(entries, xp.float64)
+        # Beyond the standard, but both libraries have it.
+        return xp.bincount(self.places, weights=sizes, minlength=self.shape[1])
+
+    def column_extent(self) -> Array:
+        """Largest absolute value of each column."""
+        xp = namespace(self.values)
+        largest = xp.zeros(self.shape[1], dtype=self.dtype)
+        if array_api_compat.is_cupy_array(self.values):
+            import cupyx
+
+            cupyx.scatter_max(largest, self.places, xp.abs(self.values))
+            return largest
+        places = xp.astype(self.places, xp.int64)
+        return largest.scatter_reduce_(0, places, xp.abs(self.values), reduce="amax")
+
+    def column_moments(self, unit: Array, weights: Array, center: bool) -> tuple[Array, Array]:
+        """Weighted mean and central second moment of the columns over ``unit``."""
+        xp = namespace(self.values)
+        total = xp.sum(weights)
+        each = xp.take(weights, self._rows, axis=0)
+        scaled = xp.astype(self.values, xp.float64) / xp.take(unit, self.places, axis=0)
+        mean = xp.zeros(self.shape[1], dtype=xp.float64)
+        if center:
+            mean = self.column_sums(each * scaled) / total
+        gap = scaled - xp.take(mean, self.places, axis=0)
+        inside, filled = self.column_sums(each * gap**2), self.column_sums(each)
+        stored = self.column_sums(each > 0)
+        # Exactly zero where every row is stored: a difference of sums would leave its rounding.
+        some = stored < xp.sum(xp.astype(weights > 0, xp.float64))
+        blank = xp.where(some, xp.clip(total - filled, min=0.0), xp.zeros_like(filled))
+        return mean, (inside + blank * mean**2) / total
+
+    def spread(self, weights: Array, shift: Array, inverse_scale: Array) -> float:
+        """Weighted sum of what entries add to the squares of the centred and scaled rows."""
+        xp = namespace(self.values)
+        blank = xp.take(shift, self.places, axis=0)
+        gap = self.values * xp.take(inverse_scale, self.places, axis=0) - blank
+        return float(xp.sum(xp.take(weights, self._rows, axis=0) * (gap**2 - blank**2)))
+
+
+def _native(values: Array, places: Array, ends: Array, shape: tuple[int, int]) -> Any:
+    """Matrix of the library itself, which shares the arrays."""
+    if array_api_compat.is_torch_array(values):
+        import torch
+
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+            return torch.sparse_csr_tensor(ends, places, values, shape, check_invariants=False)
+    import cupyx.scipy.sparse
+
+    return cupyx.scipy.sparse.csr_matrix((values, places, ends), shape=shape)

@@ -1,0 +1,52 @@
+"""Stacks on arrays of other libraries: members where the rows lie, their weights on the host."""
+
+import numpy as np
+import pytest
+
+from comtl import MultitaskClassifier, MultitaskRegressor
+from libraries import NAMES, make
+
+N, P, T = 90, 3, 4
+RNG = np.random.default_rng(5)
+X, TASK = RNG.normal(size=(N, P)) + 1.0, np.arange(N) % T
+Y = X[:, 0] + X[:, 1] * np.array([1.0, -1.0, 2.0, 0.0])[TASK] + 0.5 * RNG.normal(size=N)
+
+
+@pytest.fixture(params=NAMES)
+def library(request):
+    return make(request.param)
+
+
+def test_values(library):
+    def said(to):
+        model = MultitaskRegressor(cv=2).fit(to(X), to(Y), task=TASK)
+        lower, upper = model.predict_interval(to(X), task=TASK)
+        return [model.coef_, model.intercept_, lower, upper], model
+
+    (found, model), (expected, own) = said(library), said(np.asarray)
+    for one, other in zip(found, expected, strict=True):
+        library.assert_same(one, other, rtol=1e-3)
+    assert type(model.to_numpy().coef_) is np.ndarray
+    np.testing.assert_allclose(
+        model.to_numpy().predict(X, task=TASK), own.predict(X, task=TASK), rtol=1e-2, atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_classes(count):
+    library = make("torch")
+    labels = np.digitize(Y, np.quantile(Y, np.arange(1, count) / count))
+
+    def said(to):
+        model = MultitaskClassifier(cv=2).fit(to(X), to(labels), task=TASK)
+        return model.predict_proba(to(X), task=TASK)
+
+    library.assert_same(said(library), said(np.asarray), rtol=1e-2)
+
+
+def test_what_is_of_the_host_says_so(library):
+    with pytest.raises(TypeError, match='basis="hinges"'):
+        MultitaskRegressor(basis="hinges").fit(library(X), library(Y), task=TASK)
+    wide = RNG.normal(size=(20, 1600))
+    with pytest.raises(TypeError, match="1600 features"):
+        MultitaskRegressor().fit(library(wide), library(Y[:20]), task=TASK[:20])
