@@ -362,6 +362,13 @@ def test_clusters_and_tables_are_those_of_numpy(library):
     assert model._repr_html_()
 
 
+def test_a_page_of_the_model_alone(library, tmp_path):
+    model = BiFactorRegressor(2, random_state=0, **FIXED).fit(library(X), library(Y), task=TASK)
+    assert model.report(tmp_path / "report.html").stat().st_size > 10_000
+    with pytest.raises(TypeError, match="pass arrays of NumPy"):
+        model.report(tmp_path / "report.html", library(X), library(Y), TASK)
+
+
 def test_nothing_is_imported_for_those_who_use_numpy():
     code = (
         "import sys, numpy as np, comtl\n"

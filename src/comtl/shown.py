@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from .arrays import to_numpy
+from .arrays import on_device, place_of, to_numpy
+from .conversion import numpy_copy
 from .predictor import LinearTasks
 from .problem import Columns
 
@@ -195,7 +196,12 @@ class Shown(BaseEstimator, ABC):
         # Here, since the report builds on the models.
         from .report import report_of
 
-        return report_of(self, path, (X, y, task, sample_weight), title)
+        if on_device(X):
+            raise TypeError(
+                f"report compares models on the host, but X lies in {place_of(X)}; pass arrays of "
+                "NumPy, or no rows at all for a page of the model alone."
+            )
+        return report_of(numpy_copy(self), path, (X, y, task, sample_weight), title)
 
     def _html_repr(self) -> str:
         """Scikit-learn's diagram, and what was fitted in one line below it."""

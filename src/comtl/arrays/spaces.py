@@ -152,6 +152,7 @@ def place_of(values: Any) -> str:
     if not on_device(values):
         return "numpy"
     held = values.values if is_packed(values) else values
+    held = held.data if is_cupy_sparse(held) else held
     library = type(held).__module__.partition(".")[0]
     return f"{library} on {held.device}"
 
