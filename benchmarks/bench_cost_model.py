@@ -67,8 +67,8 @@ def steps(size: Size, cluster: Cluster) -> list[tuple[str, float, float, float, 
         ("conjugate gradients, one product", 3, 4 * Z * K, stored, 2 * shared + 16 * T),
         ("scores and gradient", 1, 4 * Z * K, stored, 2 * shared + 8 * T * (K + 2)),
         ("mixing of the tasks", 1, 0, 0, 8 * T * K),
-        ("tasks' quadratics", 1, 2 * Z * K + 2 * size.rows * K**2, stored, 8 * T * (K + 1) ** 2),
-        ("task step", 1, 0, 0, 0),
+        ("tasks' quadratics", 1, 2 * Z * K + 2 * size.rows * K**2, stored, 16 * T),
+        ("task step, in two rounds", 1, 2 * T * (K**3 + K**4), 32 * T * K**2, 8 * T * K * 8),
     ]
 
 
@@ -85,18 +85,18 @@ def predicted(size: Size, cluster: Cluster, adds: float) -> None:
         work = max(operations / (every * rate), stored / (every * cluster.memory))
         client = sent / cluster.network
         sums = tree if "product" in name or "gradient" in name else 0.0
-        if name == "task step":
-            client = T * (K**3 + K**4) / (16 * cluster.flops) + 8 * T * K**2 / (8 * cluster.memory)
         seconds = often * (work + client + sums)
         total += seconds
         parts = " | ".join(f"{often * value:.2f} s" for value in (work, client, sums))
         print(f"| {name} | {often} | {parts} | {seconds:.1f} s |")
     print(f"| **a sweep** | | | | | **{total:.0f} s** |\n")
-    own = size.cells * (12 if size.sparse else 8) / cluster.machines
+    own = (
+        size.cells * (12 if size.sparse else 8) / cluster.machines + 8 * T * K**2 / cluster.machines
+    )
+    factors = 8 * (P + T) * K * 12
     print(
-        f"A machine holds {own / 2**30:.0f} GiB of rows; the client "
-        f"{8 * (P + T) * K * 12 / 2**30:.0f} "
-        f"GiB of factors and {8 * T * (K + 1) ** 2 / 2**30:.0f} GiB of the tasks' quadratics.\n"
+        f"A machine holds {own / 2**30:.0f} GiB of rows and tasks' quadratics, the client "
+        f"{factors / 2**30:.0f} GiB of factors and what is made of them.\n"
     )
 
 

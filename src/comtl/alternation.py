@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .arrays import Array, namespace
-from .datafits.base import Datafit, Expansion, TaskQuadratic
+from .datafits.base import Datafit, Expansion, Quadratic, TaskQuadratic
 from .extrapolation import Reach, beyond
 from .factors import Factors
 from .gauge import gauge_step
@@ -305,7 +305,7 @@ def _sweep(
             quadratic = _moved(datafit, quadratic, before.factors, state.factors)
             state = state.refreshed(name)
     if state.intercept:
-        point = intercept_step(quadratic.gradient[:, -1], quadratic.hessian[:, -1, -1], state)
+        point = intercept_step(quadratic.slopes, quadratic.curvatures, state)
         before, state = state, descend(datafit, state, state.at(point))
         quadratic = _moved(datafit, quadratic, before.factors, state.factors)
     # From here on the weights stay, and with them the loss.
@@ -317,7 +317,7 @@ def _sweep(
     return _pool(datafit, quadratic, state), quadratic.value, solvers
 
 
-def _moved(datafit: Datafit, quadratic: TaskQuadratic, old: Factors, new: Factors) -> TaskQuadratic:
+def _moved(datafit: Datafit, quadratic: Quadratic, old: Factors, new: Factors) -> Quadratic:
     """Loss by the tasks' latent weights at a new point with the same ``F``."""
     if not datafit.loss.quadratic:
         return datafit.expand(new).task_quadratic(new.F)
@@ -345,7 +345,7 @@ def descend(datafit: Datafit, old: State, new: State) -> State:
     return old
 
 
-def _pool(datafit: Datafit, quadratic: TaskQuadratic, state: State) -> State:
+def _pool(datafit: Datafit, quadratic: Quadratic, state: State) -> State:
     """Lower the penalty of the intercepts' deviations to its present estimate, never raise it."""
     if not state.pools:
         return state

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .arrays import Array, namespace, with_corner
-from .datafits.base import Datafit, Expansion, TaskQuadratic
+from .arrays import Array, namespace
+from .datafits.base import Datafit, Expansion, Quadratic, TaskQuadratic
 from .factors import Factors
 from .memberships import feature_moves
 from .solvers.arrow import solve_arrow
@@ -17,15 +17,13 @@ from .solvers.base import Solution
 from .solvers.conjugate_gradient import conjugate_gradient
 from .solvers.dense import solve_symmetric
 from .solvers.proximal import proximal_gradient
-from .solvers.woodbury import coupled_blocks, paired, regular, solve_coupled_blocks
+from .solvers.woodbury import coupled_blocks, paired, regular
 from .state import State
 from .systems import FeatureSystem
 
 DENSE_UNKNOWNS = 100
 WOODBURY_WIDTH = 12
 """Largest sizes of the direct solvers; see benchmarks/bench_engine.md."""
-_TASKS = 4096
-"""Tasks summed up at a time."""
 
 
 @dataclass(frozen=True)
@@ -115,11 +113,10 @@ def shared_step(
     return _by_conjugate_gradients(system, inner)
 
 
-def task_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:
+def task_step(quadratic: Quadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:
     """Minimise over ``G`` and the deviations of the intercepts."""
     point, penalty = state.factors, state.penalties["G"]
     xp = namespace(point.G)
-    hessian, gradient = through_core(quadratic, point.S)
     width = point.G.shape[1]
     alpha, low = penalty.curvature(point.G)
     if 0 < low.shape[1] < width:
@@ -128,18 +125,22 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Fac
         low = xp.concat([low, xp.zeros((low.shape[0], short), dtype=low.dtype)], axis=1)
     slope = penalty.gradient(point.G)
     ridge = xp.full(width, alpha, dtype=slope.dtype)
-    if not state.pooled or not penalty.smooth:
-        hessian, gradient = hessian[:, :width, :width], gradient[:, :width] + slope
-    else:
+    push = slope
+    if state.pooled and penalty.smooth:
         pooled = 2.0 * state.pooling
-        gradient = gradient + xp.concat([slope, pooled * point.deviations[:, None]], axis=1)
+        push = xp.concat([slope, pooled * point.deviations[:, None]], axis=1)
         ridge = xp.concat([ridge, xp.full(1, pooled, dtype=slope.dtype)])
+    narrow = low.shape[1] == width and width <= WOODBURY_WIDTH
+    if penalty.smooth and (narrow or not low.shape[1]):
+        return _tasks_moved(state, quadratic.solve(point.S, low, ridge, push))
+    whole = TaskQuadratic(quadratic.hessian, quadratic.gradient, quadratic.value)
+    hessian, _, _, right = whole.system(point.S, low, ridge, push)
     if not penalty.smooth:
         # None of these penalties couples tasks, so each has its own length of step.
         steepest = xp.linalg.eigvalsh(regular(hessian, ridge))[:, -1:]
         solution = proximal_gradient(
             coupled_blocks(hessian, low, ridge),
-            gradient,
+            -right,
             point.G,
             penalty,
             bound=xp.where(steepest > 0.0, steepest, xp.ones_like(steepest)),
@@ -147,26 +148,28 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Fac
             max_iter=inner.max_iter,
         )
         return point.with_(G=solution.value), solution
-    narrow = low.shape[1] == width and width <= WOODBURY_WIDTH
-    if narrow or not low.shape[1]:
-        solution = solve_coupled_blocks(hessian, low, ridge, -gradient)
-    else:
-        inverse = xp.linalg.inv(regular(hessian, ridge))
-        solution = conjugate_gradient(
-            coupled_blocks(hessian, low, ridge, width),
-            -gradient,
-            preconditioner=lambda r: (inverse @ r[:, :, None])[:, :, 0],
-            tol=inner.tol,
-            max_iter=inner.max_iter,
-        )
-    step = solution.value
+    inverse = xp.linalg.inv(regular(hessian, ridge))
+    solution = conjugate_gradient(
+        coupled_blocks(hessian, low, ridge, width),
+        right,
+        preconditioner=lambda r: (inverse @ r[:, :, None])[:, :, 0],
+        tol=inner.tol,
+        max_iter=inner.max_iter,
+    )
+    return _tasks_moved(state, solution)
+
+
+def _tasks_moved(state: State, solution: Solution) -> tuple[Factors, Solution]:
+    """Point after a step of the task factor and, where they are fitted, the deviations."""
+    point, step = state.factors, solution.value
+    width = point.G.shape[1]
     changes = {"G": point.G + step[:, :width]}
     if state.pooled:
         changes["deviations"] = point.deviations + step[:, width]
     return point.with_(**changes), solution
 
 
-def whole_step(quadratic: TaskQuadratic, state: State) -> tuple[Factors, Solution]:
+def whole_step(quadratic: Quadratic, state: State) -> tuple[Factors, Solution]:
     """Minimise over the shared part, ``G`` and all intercepts together, where ``F`` is one.
 
     The penalty of ``G`` must be smooth; what it couples between tasks is left to the task step.
@@ -203,30 +206,16 @@ def whole_step(quadratic: TaskQuadratic, state: State) -> tuple[Factors, Solutio
     return point.with_(**changes), solution
 
 
-def through_core(quadratic: TaskQuadratic, core: Array | None) -> tuple[Array, Array]:
-    """Hessian and gradient by ``(g_t, b_t)``, where the latent weights are ``S g_t``."""
-    if core is None:
-        return quadratic.hessian, quadratic.gradient
-    lift = with_corner(core)
-    return lift.T @ (quadratic.hessian @ lift), quadratic.gradient @ lift
-
-
-def core_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:
+def core_step(quadratic: Quadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:
     """Minimise over ``S``: a dense system of K1·K2 unknowns."""
     point, penalty = state.factors, state.penalties["S"]
     xp = namespace(point.G)
     K1, K2 = point.S.shape
-    tasks = point.G.shape[0]
-    matrix = xp.zeros((K1 * K1, K2 * K2), dtype=point.G.dtype)
-    for first in range(0, tasks, _TASKS):
-        last = min(first + _TASKS, tasks)
-        own, blocks = point.G[first:last, :], quadratic.hessian[first:last, :K1, :K1]
-        pairs = xp.reshape(own[:, :, None] * own[:, None, :], (-1, K2 * K2))
-        matrix = matrix + xp.reshape(blocks, (-1, K1 * K1)).T @ pairs
+    matrix, gradient = quadratic.core_sums(point.G, K1)
     matrix = paired(matrix, K1, K2)
     alpha, _ = penalty.curvature(point.S)
     matrix = matrix + alpha * xp.eye(K1 * K2, dtype=matrix.dtype)
-    gradient = quadratic.gradient[:, :K1].T @ point.G + penalty.gradient(point.S)
+    gradient = gradient + penalty.gradient(point.S)
     if penalty.smooth:
         solution = solve_symmetric(matrix, -xp.reshape(gradient, (-1,)), floor=alpha)
         return point.with_(S=point.S + xp.reshape(solution.value, (K1, K2))), solution
@@ -273,7 +262,7 @@ def _pull(slopes: Array, curvatures: Array, state: State) -> Array:
     return (slopes + double * state.factors.deviations) / (curvatures + double)
 
 
-def intercept_pooling(quadratic: TaskQuadratic, datafit: Datafit, state: State) -> float:
+def intercept_pooling(quadratic: Quadratic, datafit: Datafit, state: State) -> float:
     """Estimate the penalty of the deviations, noise over variance, from the residuals at hand.
 
     A one-way random-effects moment estimate (DerSimonian and Laird) on the working residuals
@@ -283,7 +272,7 @@ def intercept_pooling(quadratic: TaskQuadratic, datafit: Datafit, state: State) 
     if not state.intercept or datafit.n_tasks == 1:
         return float("inf")
     xp = namespace(point.deviations)
-    slopes, sums = quadratic.gradient[:, -1], quadratic.hessian[:, -1, -1]
+    slopes, sums = quadratic.slopes, quadratic.curvatures
     # A task whose labels are all beyond doubt has next to no curvature left, and no say.
     clear = sums > 1e-6 * datafit.n_weighted / datafit.n_tasks
     sums = xp.where(clear, sums, xp.zeros_like(sums))

@@ -20,10 +20,13 @@ from ..partitions import shares
 from ..partitions.shares import Terms
 from ..partitions.sums import Sums
 from ..partitions.workers import Handle, Workers
-from .base import Datafit, Expansion, TaskQuadratic
+from .base import Datafit, Expansion, Quadratic, TaskQuadratic
 
-_numbers = count()
+numbers = count()
+"""What tells points and features apart."""
 
+MOST_BLOCKS = 2**23
+"""Numbers in the tasks' quadratics up to which they come here; beyond, they stay with the rows."""
 FEW = 4096
 """Features and tasks up to which sums are small; see benchmarks/bench_partitions.md."""
 
@@ -69,7 +72,7 @@ class PartitionedDatafit(Datafit):
         self.n_features, self.n_tasks = size
         self.n_weighted, self._covariance = n_weighted, covariance
         self.labels = [None] * len(pieces) if labels is None else labels
-        self._terms = workers.hold(terms)
+        self.terms_held = workers.hold(terms)
 
     @cached_property
     def covariance(self) -> Covariance:
@@ -77,7 +80,7 @@ class PartitionedDatafit(Datafit):
 
     def run(self, work: Callable[..., Sums], *columns: Any, common: tuple[Any, ...] = ()) -> Sums:
         """Sum of what some work makes of every partition."""
-        common = (self._terms, *common)
+        common = (self.terms_held, *common)
         handles = self.workers.map(work, self.pieces, self.labels, *columns, common=common)
         small = self.n_features + self.n_tasks <= FEW
         return self.workers.total(Sums.added, handles, small=small)
@@ -125,7 +128,7 @@ class Spread:
     """A point as the workers get it, sent when it is first asked for."""
 
     def __init__(self, datafit: PartitionedDatafit, point: Factors) -> None:
-        self.datafit, self.point, self.number = datafit, point, next(_numbers)
+        self.datafit, self.point, self.number = datafit, point, next(numbers)
 
     @cached_property
     def common(self) -> Handle:
@@ -152,6 +155,12 @@ class PartitionedExpansion(Expansion):
     def _run(self, work: Callable[..., Sums], *columns: Any, common: tuple[Any, ...] = ()) -> Sums:
         common = (self.at.common, *common)
         return self.datafit.run(work, self.at.own, *columns, common=common)
+
+    def sent(self, work: Any, *columns: Any, common: tuple[Any, ...] = ()) -> list[Handle]:
+        """Handles of what some work makes of every partition at this point."""
+        fit = self.datafit
+        common = (fit.terms_held, self.at.common, *common)
+        return fit.workers.map(work, fit.pieces, fit.labels, self.at.own, *columns, common=common)
 
     def _held(self, mixing: Array) -> list[Handle]:
         """Mixing of the tasks, sent once for all products with it."""
@@ -205,7 +214,14 @@ class PartitionedExpansion(Expansion):
         common = (self.datafit.workers.hold(features),)
         return self.datafit.by_task(self._run(shares.task_gradient, common=common))[0]
 
-    def task_quadratic(self, features: Array) -> TaskQuadratic:
+    def task_quadratic(self, features: Array) -> Quadratic:
+        if self.datafit.n_tasks * (features.shape[1] + 1) ** 2 > MOST_BLOCKS:
+            # Not above: it is built on expansions.
+            from .partitioned_quadratic import PartitionedQuadratic
+
+            found = PartitionedQuadratic.of(self, features)
+            self._value = found.value
+            return found
         own = features is self.at.point.F
         common = (None if own else self.datafit.workers.hold(features),)
         sums = self._run(shares.task_quadratic, common=common)

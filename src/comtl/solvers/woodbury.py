@@ -80,44 +80,80 @@ def solve_coupled_blocks(blocks: Array, low: Array, ridge: Array, right: Array) 
     array([[0.5],
            [0.5]])
     """
-    xp = namespace(blocks)
+    if not low.shape[-1]:
+        return Solution(_uncoupled(blocks, ridge, right), "blocks")
+    if len(_slices(blocks)) > 1:
+        answer = meeting(*coupling_capacity(blocks, low, ridge, right))
+        return Solution(uncoupled_rest(blocks, low, ridge, right, answer), "woodbury")
+    # Few enough blocks for their inverses to serve twice.
+    inverse = namespace(blocks).linalg.inv(regular(blocks, ridge))
+    answer = meeting(*_capacity(inverse, low, right))
+    return Solution((inverse @ _pushed(low, right, answer)[..., None])[..., 0], "woodbury")
+
+
+def _slices(blocks: Array) -> list[slice]:
     *many, tasks, size, _ = blocks.shape
-    width = low.shape[-1]
     step = max(1, _SLICE // (2 * size * size * math.prod(many)))
-    slices = [slice(first, min(first + step, tasks)) for first in range(0, tasks, step)]
-    result = xp.empty((*many, tasks, size), dtype=blocks.dtype)
-    if not width:
-        for part in slices:
-            each = regular(blocks[..., part, :, :], ridge)
-            result[..., part, :] = xp.linalg.solve(each, right[..., part, :, None])[..., 0]
-        return Solution(result, "blocks")
-    # Capacitance over pairs (column of N, unknown): I - Σ_t n_t n_tᵀ ⊗ J E_t⁻¹ J.
-    count = width * width
-    mixed = xp.zeros((*many, count, count), dtype=blocks.dtype)
-    seen = xp.zeros((*many, width, width), dtype=blocks.dtype)
-    inverses = []
-    for part in slices:
+    return [slice(first, min(first + step, tasks)) for first in range(0, tasks, step)]
+
+
+def _uncoupled(blocks: Array, ridge: Array, right: Array) -> Array:
+    result = namespace(blocks).empty(right.shape, dtype=blocks.dtype)
+    for part in _slices(blocks):
+        each = regular(blocks[..., part, :, :], ridge)
+        solved = namespace(blocks).linalg.solve(each, right[..., part, :, None])
+        result[..., part, :] = solved[..., 0]
+    return result
+
+
+def coupling_capacity(blocks: Array, low: Array, ridge: Array, right: Array) -> tuple[Array, Array]:
+    """What tasks add to the system that couples them, and to its right side.
+
+    Sums over tasks: those of several parts of the tasks are added up.
+    """
+    xp = namespace(blocks)
+    mixed, seen = 0.0, 0.0
+    for part in _slices(blocks):
         inverse = xp.linalg.inv(regular(blocks[..., part, :, :], ridge))
-        base = (inverse @ right[..., part, :, None])[..., 0]
-        own = low[..., part, :]
-        pairs = xp.reshape(own[..., :, None] * own[..., None, :], (*own.shape[:-1], count))
-        inner = xp.reshape(inverse[..., :width, :width], (*own.shape[:-1], count))
-        mixed = mixed + pairs.mT @ inner
-        seen = seen + own.mT @ base[..., :width]
-        result[..., part, :] = base
-        inverses = [inverse] if len(slices) == 1 else []
+        more = _capacity(inverse, low[..., part, :], right[..., part, :])
+        mixed, seen = mixed + more[0], seen + more[1]
+    return mixed, seen
+
+
+def _capacity(inverse: Array, low: Array, right: Array) -> tuple[Array, Array]:
+    """Capacitance over pairs (column of N, unknown), I - Σ_t n_t n_tᵀ ⊗ J E_t⁻¹ J, but for I."""
+    xp, width = namespace(low), low.shape[-1]
+    shape = (*low.shape[:-1], width * width)
+    pairs = xp.reshape(low[..., :, None] * low[..., None, :], shape)
+    inner = xp.reshape(inverse[..., :width, :width], shape)
+    base = (inverse @ right[..., None])[..., :width, 0]
+    return pairs.mT @ inner, low.mT @ base
+
+
+def meeting(mixed: Array, seen: Array) -> Array:
+    """Solve the system that couples all tasks."""
+    xp = namespace(mixed)
+    width = seen.shape[-1]
+    count = width * width
     mixed = paired(mixed, width, width)
-    capacitance = xp.eye(count, dtype=blocks.dtype) - 0.5 * (mixed + mixed.mT)
-    answer = xp.linalg.solve(capacitance, xp.reshape(seen, (*many, count, 1)))
-    answer = xp.reshape(answer, (*many, width, width))
-    for part in slices:
-        # Many blocks are inverted a second time rather than kept.
-        again = inverses[0] if inverses else None
-        if again is None:
-            again = xp.linalg.inv(regular(blocks[..., part, :, :], ridge))
-        push = again[..., :width] @ (low[..., part, :] @ answer)[..., None]
-        result[..., part, :] = result[..., part, :] + push[..., 0]
-    return Solution(result, "woodbury")
+    capacitance = xp.eye(count, dtype=mixed.dtype) - 0.5 * (mixed + mixed.mT)
+    answer = xp.linalg.solve(capacitance, xp.reshape(seen, (*seen.shape[:-2], count, 1)))
+    return xp.reshape(answer, seen.shape)
+
+
+def uncoupled_rest(blocks: Array, low: Array, ridge: Array, right: Array, answer: Array) -> Array:
+    """Unknowns of each task, once the tasks have met in ``answer``.
+
+    Blocks are inverted a second time rather than kept.
+    """
+    return _uncoupled(blocks, ridge, _pushed(low, right, answer))
+
+
+def _pushed(low: Array, right: Array, answer: Array) -> Array:
+    """Right side of each task with its part of the answer."""
+    width = low.shape[-1]
+    met = right[..., :width] + low @ answer
+    return namespace(right).concat([met, right[..., width:]], axis=-1)
 
 
 def paired(sums: Array, rows: int, columns: int) -> Array:
