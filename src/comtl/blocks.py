@@ -28,7 +28,7 @@ pays; cells of a chunk, and its most rows; cells times columns below which threa
 they save."""
 DEVICE_ROWS: int | None = None
 """Rows of one product on a device, where all rows are taken in a batch of products; None: one
-product of all rows, which runs at the speed of the memory already, see benchmarks/bench_devices.md.
+product of all rows, which runs at the speed of the memory already, see benchmarks/devices.md.
 """
 
 

@@ -82,7 +82,9 @@ def row_dots(left: Array, right: Array) -> Array:
     """
     if array_api_compat.is_numpy_array(left):
         return np.einsum("ik,ik->i", left, right)
-    return namespace(left).sum(left * right, axis=1)
+    # As a product: on a GPU sums of short rows take three times as long.
+    xp = namespace(left)
+    return (left * right) @ xp.ones(left.shape[1], dtype=left.dtype)
 
 
 def orthonormal(matrix: Array) -> tuple[Array, Array]:

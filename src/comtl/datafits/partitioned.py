@@ -27,8 +27,10 @@ numbers = count()
 
 MOST_BLOCKS = 2**23
 """Numbers in the tasks' quadratics up to which they come here; beyond, they stay with the rows."""
-FEW = 4096
-"""Features and tasks up to which sums are small; see benchmarks/bench_partitions.md."""
+CROWDED = 4
+"""Partitions that a task has rows in, on average, from which all tasks go to every worker."""
+FEW = 2**18
+"""Numbers up to which what the partitions say is added up here, with no task for it."""
 
 
 class PartitionedDatafit(Datafit):
@@ -72,17 +74,28 @@ class PartitionedDatafit(Datafit):
         self.n_features, self.n_tasks = size
         self.n_weighted, self._covariance = n_weighted, covariance
         self.labels = [None] * len(pieces) if labels is None else labels
+        self._entries = sum(map(len, places))
         self.terms_held = workers.hold(terms)
 
     @cached_property
     def covariance(self) -> Covariance:
         return self._covariance()
 
-    def run(self, work: Callable[..., Sums], *columns: Any, common: tuple[Any, ...] = ()) -> Sums:
-        """Sum of what some work makes of every partition."""
+    def run(
+        self,
+        work: Callable[..., Sums],
+        *columns: Any,
+        common: tuple[Any, ...] = (),
+        size: tuple[int, int] = (0, 1),
+    ) -> Sums:
+        """Sum of what some work makes of every partition.
+
+        ``size`` counts the numbers that it says of a feature, and of a task.
+        """
         common = (self.terms_held, *common)
         handles = self.workers.map(work, self.pieces, self.labels, *columns, common=common)
-        small = self.n_features + self.n_tasks <= FEW
+        numbers = len(self.pieces) * self.n_features * size[0] + self._entries * size[1]
+        small = numbers <= FEW
         return self.workers.total(Sums.added, handles, small=small)
 
     def by_task(self, sums: Sums) -> tuple[Array, ...]:
@@ -91,6 +104,8 @@ class PartitionedDatafit(Datafit):
 
     def held(self, *arrays: Array) -> list[Handle]:
         """What each partition needs of arrays with an entry for every task."""
+        if self._entries > CROWDED * self.n_tasks:
+            return [self.workers.hold(shares.Whole(arrays))] * len(self.places)
         own = [tuple(array[places] for array in arrays) for places in self.places]
         return [self.workers.hold(part) for part in own]
 
@@ -112,7 +127,8 @@ class PartitionedDatafit(Datafit):
 
     def losses(self, weights: Array, intercepts: Array) -> Array:
         common = self.workers.hold(weights), self.workers.hold(intercepts)
-        return self.by_task(self.run(shares.losses, common=common))[0]
+        size = (0, weights.shape[0])
+        return self.by_task(self.run(shares.losses, common=common, size=size))[0]
 
     def line(self, start: Factors, stop: Factors) -> Callable[[float], float]:
         first, last = (Spread(self, point) for point in (start, stop))
@@ -152,9 +168,15 @@ class PartitionedExpansion(Expansion):
         self._ready: tuple[Array, Array, Array] | None = None
         self._mixing: tuple[Array, list[Handle]] | None = None
 
-    def _run(self, work: Callable[..., Sums], *columns: Any, common: tuple[Any, ...] = ()) -> Sums:
+    def _run(
+        self,
+        work: Callable[..., Sums],
+        *columns: Any,
+        common: tuple[Any, ...] = (),
+        size: tuple[int, int] = (0, 1),
+    ) -> Sums:
         common = (self.at.common, *common)
-        return self.datafit.run(work, self.at.own, *columns, common=common)
+        return self.datafit.run(work, self.at.own, *columns, common=common, size=size)
 
     def sent(self, work: Any, *columns: Any, common: tuple[Any, ...] = ()) -> list[Handle]:
         """Handles of what some work makes of every partition at this point."""
@@ -193,7 +215,7 @@ class PartitionedExpansion(Expansion):
         return found
 
     def _gradient(self, mixing: Array) -> tuple[Array, Array]:
-        sums = self._run(shares.gradient, self._held(mixing))
+        sums = self._run(shares.gradient, self._held(mixing), size=(mixing.shape[1], 1))
         self._value = float(sums.whole[0])
         return sums.whole[1], self.datafit.by_task(sums)[0]
 
@@ -205,14 +227,16 @@ class PartitionedExpansion(Expansion):
 
     def normal(self, step: Array, mixing: Array, intercepts: Array) -> tuple[Array, Array]:
         fit = self.datafit
-        own = [intercepts[places] for places in fit.places]
+        own = fit.held(intercepts)
         common = (fit.workers.hold(step),)
-        sums = self._run(shares.normal, self._held(mixing), own, common=common)
+        size = (mixing.shape[1], 1)
+        sums = self._run(shares.normal, self._held(mixing), own, common=common, size=size)
         return sums.whole[0], fit.by_task(sums)[0]
 
     def task_gradient(self, features: Array) -> Array:
         common = (self.datafit.workers.hold(features),)
-        return self.datafit.by_task(self._run(shares.task_gradient, common=common))[0]
+        sums = self._run(shares.task_gradient, common=common, size=(0, features.shape[1]))
+        return self.datafit.by_task(sums)[0]
 
     def task_quadratic(self, features: Array) -> Quadratic:
         if self.datafit.n_tasks * (features.shape[1] + 1) ** 2 > MOST_BLOCKS:
@@ -224,7 +248,8 @@ class PartitionedExpansion(Expansion):
             return found
         own = features is self.at.point.F
         common = (None if own else self.datafit.workers.hold(features),)
-        sums = self._run(shares.task_quadratic, common=common)
+        size = (0, (features.shape[1] + 1) ** 2)
+        sums = self._run(shares.task_quadratic, common=common, size=size)
         self._value = float(sums.whole[0])
         hessian, gradient = self.datafit.by_task(sums)
         return TaskQuadratic(hessian, gradient, self._value)

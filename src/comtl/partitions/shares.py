@@ -28,6 +28,26 @@ Own = tuple[Array, Array]
 """What one partition needs of a point: rows of ``G`` and deviations of its tasks."""
 
 
+class Whole(tuple[Array, ...]):
+    """Arrays with an entry for every task, of which a partition takes those of its own.
+
+    Where partitions have most tasks, these go to a worker once rather than in as many parts.
+    """
+
+
+def mine(arrays: tuple[Array, ...], places: np.ndarray) -> tuple[Array, ...]:
+    """Entries of the tasks of a partition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.partitions.shares import Whole, mine
+    >>> mine(Whole((np.arange(4),)), np.array([0, 3])), mine((np.array([7]),), np.array([2]))
+    ((array([0, 3]),), (array([7]),))
+    """
+    return tuple(a[places] for a in arrays) if isinstance(arrays, Whole) else arrays
+
+
 @dataclass(frozen=True, eq=False)
 class Terms:
     """A view of the cells, with the units and the loss of a fit."""
@@ -75,7 +95,7 @@ def at(terms: Terms, common: Common, piece: Piece, labels: Any, own: Own) -> At:
     fit, places = share(terms, piece, labels)
 
     def make() -> At:
-        return At(fit.expand(local(common, own)), places)
+        return At(fit.expand(local(common, mine(own, places))), places)
 
     key = terms.number, common[0], None if labels is None else labels.tobytes()
     return piece.made("at", key, make)
@@ -108,7 +128,7 @@ def gradient(
 ) -> Sums:
     """Loss and its gradient."""
     here = at(terms, common, piece, labels, own)
-    matrix, sums = here.expansion.gradient(*mixing)
+    matrix, sums = here.expansion.gradient(*mine(mixing, here.places))
     return Sums((here.expansion.value, matrix), here.places, (sums,))
 
 
@@ -120,11 +140,12 @@ def normal(
     labels: Any,
     own: Own,
     mixing: tuple[Array],
-    intercepts: Array,
+    intercepts: tuple[Array],
 ) -> Sums:
     """Hessian applied to a step."""
     here = at(terms, common, piece, labels, own)
-    image, sums = here.expansion.normal(step, *mixing, intercepts)
+    mixed, base = mine(mixing, here.places), mine(intercepts, here.places)
+    image, sums = here.expansion.normal(step, *mixed, *base)
     return Sums((image,), here.places, (sums,))
 
 
@@ -254,9 +275,8 @@ def along(
 ) -> Sums:
     """Loss between two points."""
     fit, places = share(terms, piece, labels)
-    line = piece.made(
-        "line", (start[0], stop[0]), lambda: fit.line(local(start, one), local(stop, other))
-    )
+    ends = (start, mine(one, places)), (stop, mine(other, places))
+    line = piece.made("line", (start[0], stop[0]), lambda: fit.line(*(local(*end) for end in ends)))
     return Sums((line(position),), places)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,12 +38,15 @@ class Sums:
         whole = tuple(sum(values[1:], values[0]) for values in columns)
         if not parts[0].by_task:
             return Sums(whole, parts[0].places)
-        places = np.unique(np.concatenate([part.places for part in parts]))
+        places = parts[0].places
+        same = all(np.array_equal(part.places, places) for part in parts[1:])
+        if not same:
+            places = np.unique(np.concatenate([part.places for part in parts]))
         by_task = tuple(
             np.zeros((len(places), *array.shape[1:]), array.dtype) for array in parts[0].by_task
         )
         for part in parts:
-            inside = np.searchsorted(places, part.places)
+            inside: Any = slice(None) if same else np.searchsorted(places, part.places)
             for total, array in zip(by_task, part.by_task, strict=True):
                 total[inside] += array
         return Sums(whole, places, by_task)

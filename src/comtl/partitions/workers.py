@@ -146,7 +146,7 @@ class DaskWorkers(Workers):
         with self._watched():
             first = self.client.compute(recipes[0])
             size = self.client.submit(sys.getsizeof, first, pure=False).result()
-            fit = int(min(self._room() // size, len(recipes)))
+            fit = int(min(self._room() / size, len(recipes)))
             return [first, *self.client.compute(list(recipes[1:fit])), *recipes[max(fit, 1) :]]
 
     def follow(self, recipes: Sequence[Any]) -> list[Handle]:
@@ -154,7 +154,11 @@ class DaskWorkers(Workers):
             return self.client.compute(list(recipes))
 
     def _room(self) -> float:
-        """Bytes that partitions may take up for good."""
+        """Bytes that partitions may take up for good: any, where Dask puts some of them on disk."""
+        import dask
+
+        if dask.config.get("distributed.worker.memory.target", None):
+            return float("inf")
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
         limits = [worker["memory_limit"] or 0 for worker in workers]
         return ROOM * sum(limits) if limits and all(limits) else float("inf")

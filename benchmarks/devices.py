@@ -1,6 +1,6 @@
 """One GPU against the processor's cores: products, the operator of the feature step, whole fits.
 
-``python benchmarks/bench_devices.py products|operator|fit [--library torch|cupy]``; the grid of the
+``python benchmarks/devices.py products|operator|fit [--library torch|cupy]``; the grid of the
 paper in one batch is ``bench_batch.py --library torch --device cuda``.
 """
 
@@ -17,17 +17,15 @@ import numpy as np
 def milliseconds(
     work: Callable[[], object], done: Callable[[], object], repeats: int = 10
 ) -> float:
-    """Least time of some runs after two to warm up."""
-    for _ in range(2):
-        work()
-    done()
+    """Mean time of a run among several handed to the GPU one after the other, the best of four."""
     found = []
-    for _ in range(repeats):
+    for _ in range(5):
         start = time.perf_counter()
-        work()
+        for _ in range(repeats):
+            work()
         done()
-        found.append(time.perf_counter() - start)
-    return min(found) * 1e3
+        found.append((time.perf_counter() - start) / repeats)
+    return min(found[1:]) * 1e3  # the first is to warm up
 
 
 def device_rows(library: str, rows: int, columns: int) -> tuple[Any, Callable[[], object]]:
