@@ -14,6 +14,7 @@ from scipy import sparse
 from ..data import TaskData, encode_tasks
 from ..problem import Columns, binary_cells, complete_table
 from ..rows import Rows
+from .memory import keep_freed_memory
 
 _numbers = count()
 
@@ -156,6 +157,7 @@ def read_piece(
 
     ``chosen`` are the numbers of the rows that count; all of them without it.
     """
+    keep_freed_memory()
     rows = Rows(X, y, task, sample_weight)
     if chosen is not None:
         rows = rows.take(chosen)
