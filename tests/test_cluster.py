@@ -212,10 +212,10 @@ def test_a_partition_with_bad_rows_is_named(table, client):
 
 def test_workers_hold_their_rows_once(client):
     rng = np.random.default_rng(0)
-    rows, features, tasks = 60_000, 100, 200
-    X = da.random.default_rng(0).normal(size=(rows, features), chunks=(7_500, features))
-    task = da.from_array(rng.integers(0, tasks, rows), chunks=7_500)
-    y = da.from_array(rng.normal(size=rows), chunks=7_500)
+    rows, features, tasks, chunk = 300_000, 100, 200, 25_000
+    X = da.random.default_rng(0).normal(size=(rows, features), chunks=(chunk, features))
+    task = da.from_array(rng.integers(0, tasks, rows), chunks=chunk)
+    y = da.from_array(rng.normal(size=rows), chunks=chunk)
     share = 8 * rows * features / 2
 
     def memory():
@@ -232,8 +232,10 @@ def test_workers_hold_their_rows_once(client):
     before = max(client.run(memory).values())
     during(lambda: model(max_iter=2).fit(X, y, task=task), measure)
     sizes = 8 * (features + tasks) * 3
-    # The rows once, a few numbers for each row, and what a pass over a partition needs.
-    assert most[0] - before < share + 16 * 8 * rows / 2 + 50 * sizes + 40e6
+    # The rows once, a few numbers for each row, and what a pass over a partition needs: less than
+    # the rows twice.
+    bound = share + 16 * 8 * rows / 2 + 50 * sizes + 40e6
+    assert most[0] - before < bound < 2 * share
 
 
 def test_partitions_beyond_the_memory_are_read_again(tmp_path):

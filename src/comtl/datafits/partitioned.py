@@ -75,6 +75,7 @@ class PartitionedDatafit(Datafit):
         self.n_weighted, self._covariance = n_weighted, covariance
         self.labels = [None] * len(pieces) if labels is None else labels
         self._entries = sum(map(len, places))
+        self.curvatures: Array | None = None  # of a quadratic loss: the same at every point
         self.terms_held = workers.hold(terms)
 
     @cached_property
@@ -167,6 +168,7 @@ class PartitionedExpansion(Expansion):
         self._value: float | None = None
         self._ready: tuple[Array, Array, Array] | None = None
         self._mixing: tuple[Array, list[Handle]] | None = None
+        self._curvatures = datafit.curvatures
 
     def _run(
         self,
@@ -202,17 +204,11 @@ class PartitionedExpansion(Expansion):
 
     @property
     def curvature_sums(self) -> Array:
-        return self._curvature_sums
-
-    @cached_property
-    def _curvature_sums(self) -> Array:
-        fit = self.datafit
-        if fit.loss.quadratic and "curvatures" in vars(fit):
-            return vars(fit)["curvatures"]
-        (found,) = fit.by_task(self._run(shares.curvature_sums))
-        if fit.loss.quadratic:  # The same at every point.
-            vars(fit)["curvatures"] = found
-        return found
+        if self._curvatures is None:
+            (self._curvatures,) = self.datafit.by_task(self._run(shares.curvature_sums))
+            if self.datafit.loss.quadratic:
+                self.datafit.curvatures = self._curvatures
+        return self._curvatures
 
     def _gradient(self, mixing: Array) -> tuple[Array, Array]:
         sums = self._run(shares.gradient, self._held(mixing), size=(mixing.shape[1], 1))

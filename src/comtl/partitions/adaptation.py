@@ -53,14 +53,17 @@ def _whole_tasks(data: PartitionedData) -> tuple[list[Any], list[np.ndarray]]:
         owner[places] = number
     workers = data.workers
     view = workers.hold(data.view)
+    sources: dict[int, list[int]] = {}
+    for number, places in enumerate(data.places):
+        for own in np.unique(owner[places]).tolist():
+            sources.setdefault(own, []).append(number)
+    order = np.argsort(owner, kind="stable")
+    bounds = np.searchsorted(owner[order], np.arange(len(data.pieces) + 1))
     found, owned = [], []
-    for number in range(len(data.pieces)):
-        tasks = np.flatnonzero(owner == number)
-        if not len(tasks):
-            continue
-        sources = [n for n, places in enumerate(data.places) if np.isin(places, tasks).any()]
+    for number, numbers in sorted(sources.items()):
+        tasks = order[bounds[number] : bounds[number + 1]]
         parts = workers.map(
-            _taken, [data.pieces[n] for n in sources], common=(view, workers.hold(tasks))
+            _taken, [data.pieces[n] for n in numbers], common=(view, workers.hold(tasks))
         )
         found += workers.map(_together, [parts], common=(len(tasks),))
         owned.append(tasks)

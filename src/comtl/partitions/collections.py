@@ -89,13 +89,13 @@ def _whole_rows(item: Any) -> Any:
 
 def _aligned(item: Any, X: Any) -> Any:
     """Array with its rows cut as those of X, where the cuts are known."""
-    known, own = _row_chunks(X), _row_chunks(item)
+    known, own = row_chunks(X), row_chunks(item)
     if known is None or own is None or own == known or sum(own) != sum(known):
         return item
     return item.rechunk({0: known})
 
 
-def _row_chunks(item: Any) -> tuple[int, ...] | None:
+def row_chunks(item: Any) -> tuple[int, ...] | None:
     """Rows of each partition, if Dask knows them."""
     if not hasattr(item, "chunks"):
         return None
@@ -113,7 +113,7 @@ def _recipes(item: Any) -> list[Any]:
 
 def _cut(item: Any, name: str, X: Any) -> Sequence[Any]:
     """Parts of something in memory, as the rows of X are cut."""
-    sizes = _row_chunks(X)
+    sizes = row_chunks(X)
     if sizes is None:
         raise TypeError(
             f"{name} is {type(item).__name__}, but X is a Dask collection whose partitions have an "

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import joblib
@@ -17,7 +18,7 @@ from ..fitted import FittedTasks
 from ..frames import read_classes
 from ..rows import Rows, fold_numbers
 from . import adaptation, problem  # noqa: F401  (register what partitions are made into)
-from .collections import current_workers, partitions
+from .collections import current_workers, partitions, row_chunks
 from .data import read_partitions
 from .workers import DaskWorkers
 
@@ -79,7 +80,7 @@ class PartitionedRows(Rows):
 
     def take(self, numbers: np.ndarray) -> PartitionedRows:
         """Some of the rows, by their numbers in one table of all partitions."""
-        ends = np.cumsum(self._sizes())
+        ends = np.cumsum(self._sizes)
         numbers = np.sort(numbers)
         cuts = np.searchsorted(numbers, ends)
         parts = np.split(numbers, cuts[:-1])
@@ -87,8 +88,10 @@ class PartitionedRows(Rows):
         chosen = [part - start for part, start in zip(parts, starts, strict=True)]
         return replace(self, chosen=chosen)
 
-    def _sizes(self) -> list[int]:
-        return [len(rows) for rows in self._run(_lengths)]
+    @cached_property
+    def _sizes(self) -> Sequence[int]:
+        """Rows of each partition, read where Dask does not know them."""
+        return row_chunks(self.X) or self._run(_length)
 
     def splits(self, reader: FittedTasks, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Row numbers of the folds, as in one table; a label for each row comes here."""
@@ -110,8 +113,8 @@ class PartitionedRows(Rows):
         return workers.each(workers.follow(told))
 
 
-def _lengths(X: Any, y: Any, task: Any) -> range:
-    return range(X.shape[0])
+def _length(X: Any, y: Any, task: Any) -> int:
+    return X.shape[0]
 
 
 def _labels(reader: Any, X: Any, y: Any, task: Any) -> tuple[int, Any, Any]:
