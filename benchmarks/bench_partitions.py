@@ -19,7 +19,7 @@ import pandas as pd
 from distributed import Client, LocalCluster
 from threadpoolctl import threadpool_limits
 
-from comtl import BiFactorRegressor
+from comtl import BiFactorClassifier, BiFactorRegressor
 
 warnings.simplefilter("ignore")
 
@@ -72,6 +72,31 @@ def against_threads(rows: int, features: int, tasks: int, width: int) -> None:
         print(f"| {order} | {here:.1f} s | {there:.1f} s | {there / here:.2f} |", flush=True)
 
 
+def messages() -> None:
+    """What a step costs where the rows cost nothing."""
+    from comtl.datafits.partitioned import PartitionedDatafit
+
+    steps, run = [], PartitionedDatafit.run
+
+    def timed(*args: object, **options: object) -> object:
+        start = time.perf_counter()
+        found = run(*args, **options)
+        steps.append(time.perf_counter() - start)
+        return found
+
+    PartitionedDatafit.run = timed
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(800, 5)), np.repeat(np.arange(20), 40)
+    dX, dy, dt = (
+        da.from_array(a, chunks=(100,) + (-1,) * (a.ndim - 1)) for a in (X, X[:, 0] > 0, task)
+    )
+    with cluster() as local, Client(local):
+        BiFactorClassifier(2, max_iter=5, random_state=0).fit(dX, dy, task=dt)
+    PartitionedDatafit.run = run
+    print("\n## Messages\n")
+    print(f"A step on 8 partitions of 100 rows: {1e3 * np.median(steps):.0f} ms (median).")
+
+
 def growth(sizes: list[int], features: int, tasks: int, limit: int) -> None:
     """Time against rows, read from parquet by workers with little memory."""
     print("\n## Growth with the rows\n")
@@ -110,4 +135,5 @@ if __name__ == "__main__":
     print("Written by `python benchmarks/bench_partitions.py`; ratios are within one run.\n")
     against_threads(1_000_000 // scale, 300, 20_000 // scale, 10)
     sizes = [500_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000]
+    messages()
     growth(sizes[: 1 if small else None], 100, 20_000, 5 * 2**28)

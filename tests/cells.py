@@ -4,7 +4,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from comtl.data import TaskData, read_training
+from comtl.data import read_training
+from comtl.task_data import TaskData
 
 
 class Model(BaseEstimator):

@@ -17,7 +17,6 @@ from .adaptation import Adaptation, adapt_columns, within_span
 from .alternation import Recipe, Schedule, Step, alternate, resume, start_state
 from .arrays import Array, place_of
 from .checkpoints import Checkpoint
-from .data import TaskData
 from .datafits.rows import RowsDatafit
 from .factors import Factors, padded
 from .learned_relations import LearnedRelation
@@ -29,6 +28,7 @@ from .problem import Columns, Problem, build_problem
 from .progress import UNWATCHED, Watch, logger, progress_shown
 from .relations import AnyRelation
 from .state import State
+from .task_data import TaskData
 from .threads import single_blas
 from .training import CellModel
 

@@ -9,8 +9,8 @@ from typing import Any, final
 
 import joblib
 
-from .data import TaskData
 from .saving import ModelFileError, load, save
+from .task_data import TaskData
 
 EVERY = 30.0
 """Seconds between two writings of what is not finished yet."""

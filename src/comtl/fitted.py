@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .arrays import Array, namespace, on_device, picked, place_of, taken, to_numpy
 from .clusters import cluster_rows, embeddings
 from .conversion import numpy_copy
-from .data import TaskData, check_finite, encode_tasks, read_rows
+from .data import check_finite, encode_tasks, read_rows
 from .factors import padded
 from .frames import is_frame
 from .losses import Loss
@@ -26,6 +26,7 @@ from .saving import ModelFileError, save
 from .saving.registry import saved
 from .saving.types import belongs
 from .shown import Shown
+from .task_data import TaskData
 
 DERIVED = frozenset(
     {"_extended", "_cluster_cache", "task_factor_", "shared_coef_", "_skl_callbacks"}

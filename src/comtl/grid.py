@@ -23,10 +23,11 @@ from .base import FactorModel
 from .batches.losses import HeldOut, batched_losses
 from .batches.start import batchable
 from .checkpoints import Checkpoint
-from .data import TaskData, encode_tasks
+from .data import encode_tasks
 from .datafits.gram import GramDatafit
 from .problem import Columns, Problem, grams_of
 from .progress import Watch, logger
+from .task_data import TaskData
 from .threads import single_blas
 
 CONFIRMED, ROUGH, LOOSE = 3, 30.0, 0.01

@@ -9,12 +9,13 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 
 from .arrays import Array, beside, namespace, on_device, picked, to_numpy, weighted_mean
-from .data import TaskData, encode_tasks
+from .data import encode_tasks
 from .frames import read_classes, read_numbers
 from .partitions.collections import is_partitioned
 from .partitions.predicting import by_partition
 from .partitions.scoring import score_partitions
 from .problem import Columns, binary_cells, signs
+from .task_data import TaskData
 from .training import TaskModel
 
 

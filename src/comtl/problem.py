@@ -20,7 +20,6 @@ from .arrays import (
     taken,
     weighted_mean,
 )
-from .data import TaskData
 from .datafits.base import Datafit
 from .datafits.gram import GramDatafit
 from .datafits.rows import RowsDatafit
@@ -29,6 +28,7 @@ from .factors import Factors
 from .losses import Loss
 from .predictor import LinearTasks
 from .saving.registry import saved
+from .task_data import TaskData
 
 
 @saved

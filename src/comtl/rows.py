@@ -13,12 +13,13 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
 from .arrays import on_device, taken, to_numpy
-from .data import TaskData, read_rows, read_training
+from .data import read_rows, read_training
 from .device_data import as_rows
 from .fitted import FittedTasks
 from .folds import TaskStratifiedKFold
 from .frames import read_classes
 from .parameters import require_integer
+from .task_data import TaskData
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,12 @@ import numpy as np
 
 from .base import FactorModel
 from .checkpoints import Checkpoint
-from .data import TaskData
 from .grid import Fold, grid_losses
 from .parameters import require_flag, require_integer, require_number
 from .problem import Columns
 from .progress import UNWATCHED, Watch, progress_shown
 from .rows import Rows
+from .task_data import TaskData
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,13 @@ from typing import Any, Self
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-from .data import TaskData
 from .fitted import FittedTasks
 from .partitions.collections import is_partitioned
 from .partitions.rows import PartitionedRows
 from .problem import Columns
 from .progress import UNWATCHED, Watch
 from .rows import Rows
+from .task_data import TaskData
 
 
 def rows_of(X: Any, y: Any, task: Any, sample_weight: Any) -> Rows:

@@ -8,8 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from ..arrays import Array, beside, to_numpy
-from ..data import TaskData, encode_tasks
+from ..data import encode_tasks
 from ..problem import target_units
+from ..task_data import TaskData
 
 FAR = 1e3
 """Spreads from zero beyond which a column is measured from its mean: beside such a level nothing

@@ -11,11 +11,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays import beside, on_device
-from ..data import TaskData
 from ..parameters import require_choice, require_flag, require_integer, require_number
 from ..predictor import LinearTasks
 from ..problem import Columns
 from ..progress import UNWATCHED, Watch, logger, progress_shown
+from ..task_data import TaskData
 from ..threads import single_blas
 from ..training import CellModel
 from . import partitioned  # noqa: F401  (registers populations in partitions)

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays import is_packed, namespace, on_device, place_of, to_numpy
 from ..checkpoints import Checkpoint
-from ..data import TaskData, encode_tasks
+from ..data import encode_tasks
 from ..design import Design
 from ..parameters import require_choice
 from ..predictor import LinearTasks
@@ -24,6 +24,7 @@ from ..problem import Columns, Units
 from ..progress import Watch, logger, progress_shown
 from ..rows import Rows
 from ..shown import names_of_features
+from ..task_data import TaskData
 from ..threads import single_blas
 from ..training import CellModel, TaskModel
 from .basis import Hinges

@@ -18,10 +18,10 @@ from ..arrays import (
     to_numpy,
     with_ones,
 )
-from ..data import TaskData
 from ..datafits.gram import GramDatafit
 from ..design import Design
 from ..problem import Units, complete_table, row_weights, target_units
+from ..task_data import TaskData
 from .likelihoods import Bernoulli, Gaussian, GaussianRows, Likelihood
 from .row_posterior import TaskRows
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import DENSE_BYTES, DENSE_SIDE, segment_sum
-from ..data import TaskData
 from ..losses import Loss, Squared
 from ..outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_flag, require_integer, require_number
 from ..predictor import LinearTasks
 from ..problem import Columns
 from ..progress import UNWATCHED, Watch
+from ..task_data import TaskData
 from ..training import CellModel
 from .population import Population
 from .task_covariance import CentredRows, kernel_moments, leading, relation_moments, solve_related

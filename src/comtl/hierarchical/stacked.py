@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..arrays import beside, on_device, to_numpy, weighted_mean
-from ..data import TaskData, encode_tasks
+from ..data import encode_tasks
 from ..docstrings import documented
 from ..losses import Logistic, Loss, Squared
 from ..outputs import ClassifierOutputs
 from ..parameters import require_choice
+from ..task_data import TaskData
 from ..training import CellModel
 from .column_units import ColumnUnits
 from .error_bars import ErrorBars

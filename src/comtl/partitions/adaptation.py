@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..adaptation import Adaptation, New, Sizes, adapt_columns
+from ..adaptation import Adaptation, New, adapt_columns
 from ..arrays import padded_index
-from ..data import TaskData
+from ..beyond_span import Sizes
+from ..task_data import TaskData
 from .data import PartitionedData
 from .pieces import Piece, View
 

@@ -11,9 +11,10 @@ import joblib
 import numpy as np
 
 from ..arrays import place_of
-from ..data import TaskData, check_classes
+from ..data import check_classes
 from ..frames import read_tasks
 from ..problem import Columns, binary_cells
+from ..task_data import TaskData
 from .collections import current_workers, partitions
 from .pieces import PartitionError, Piece, Survey, View, fingerprint, read_piece, survey
 from .workers import Handle, Workers, joined

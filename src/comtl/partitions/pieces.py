@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..data import TaskData, encode_tasks
+from ..data import encode_tasks
 from ..problem import Columns, binary_cells, complete_table
 from ..rows import Rows
+from ..task_data import TaskData
 from .memory import keep_freed_memory
 
 _numbers = count()
