@@ -30,7 +30,7 @@ DIRECTIONS = (1, 2, 3, 5, 8, 12)
 RANK = 15
 PENALTIES = (0.03, 0.3, 3.0)
 RIDGES = (10.0, 30.0)
-RELATED, NOISES = (1, 2, 3), (4.0, 12.0)
+RELATED, NOISES = (1, 3), (1.0, 3.0, 10.0, 30.0)
 TEXT = {"standardize": False, "loss": "squared", "smoothing": 10.0, "alpha_task": 1.0}
 
 
@@ -104,8 +104,8 @@ def _members(kinds: dict[str, Any], P: int, T: int, sparse: bool) -> dict[str, C
     if min(P, T) < 2:
         return members
     if related:
-        # So much of a task's own that others have no part in it: cheaper than a Gram for each.
-        members["independent"] = kinds["related"](1, rest=100.0, noise=1200.0, **scaled)
+        # Cheaper than a Gram for each task.
+        members["independent"] = kinds["related"](0, rest=1.0, **scaled)
         for count in RELATED:
             for noise in NOISES:
                 member = kinds["related"](count, noise=noise, **scaled)

@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from ..arrays import is_packed, namespace, on_device, place_of, to_numpy
+from ..arrays import beside, is_packed, namespace, on_device, place_of, to_numpy
 from ..checkpoints import Checkpoint
 from ..data import encode_tasks
 from ..design import Design
@@ -114,8 +114,8 @@ class MultitaskModel(TaskModel):
     def _check_data(self, data: TaskData) -> None:
         """Refuse cells that the parameters do not suit."""
 
-    def _cut(self, held: HeldOut, scores: np.ndarray) -> float:
-        """Score above which a row is positive."""
+    def _cuts(self, held: HeldOut, scores: np.ndarray, n_tasks: int) -> np.ndarray | float:
+        """Scores above which rows of the tasks are positive."""
         return 0.0
 
     def _check_parameters(self) -> None:
@@ -143,7 +143,8 @@ class MultitaskModel(TaskModel):
         self.members_ = dict(zip(best.weights, fitted, strict=True))
         self.weights_ = best.weights
         self.basis_ = "hinges" if len(best.hinges.columns) else "linear"
-        self._combine(wide, columns, units, best.shift - self._cut(best.held, best.scores))
+        cuts = self._cuts(best.held, best.scores, data.n_tasks)
+        self._combine(wide, columns, units, best.shift - cuts)
         self._told(best.held, best.scores, wide, units)
         kept.finish()
 
@@ -245,8 +246,10 @@ class MultitaskModel(TaskModel):
         target, weights, task = map(to_numpy, self._asked(fitted[0], test))
         return scores, target, weights, encode_tasks(test.tasks, data.tasks)[task]
 
-    def _combine(self, data: TaskData, columns: Columns, units: ColumnUnits, shift: float) -> None:
-        """One linear model of all members, in the user's units."""
+    def _combine(
+        self, data: TaskData, columns: Columns, units: ColumnUnits, shift: np.ndarray | float
+    ) -> None:
+        """One linear model of all members, in the user's units; ``shift`` is added to scores."""
         self._describe(data, columns)
         xp = namespace(data.weights)
         design = Design.standardized(data.X, xp.ones(data.X.shape[0], dtype=data.X.dtype))
@@ -254,7 +257,8 @@ class MultitaskModel(TaskModel):
         self._seed = 0
         shape = len(columns.task), data.n_features
         dtype = data.X.dtype if on_device(data.X) else np.float64
-        coef, intercepts = xp.zeros(shape, dtype=dtype), xp.full(shape[0], shift, dtype=dtype)
+        coef = xp.zeros(shape, dtype=dtype)
+        intercepts = beside(np.zeros(shape[0]) + shift, coef, dtype)
         for member, share in zip(self.members_.values(), self.weights_.values(), strict=True):
             linear = member._linear
             coef += share * linear.coef

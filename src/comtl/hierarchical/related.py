@@ -13,8 +13,10 @@ from ..problem import Columns
 from ..progress import UNWATCHED, Watch
 from ..task_data import TaskData
 from ..training import CellModel
+from .centred_rows import CentredRows
 from .population import Population
-from .task_covariance import CentredRows, kernel_moments, leading, relation_moments, solve_related
+from .ridge_evidence import ridge_scales
+from .task_covariance import leading, solve_related, task_relation
 
 
 class RelatedTasks(CellModel):
@@ -25,7 +27,7 @@ class RelatedTasks(CellModel):
         n_components: int = 2,
         *,
         rest: float = 0.5,
-        noise: float = 6.0,
+        noise: float = 3.0,
         standardize: bool = False,
         task_column: str | int | None = None,
         unseen_task: str = "mean",
@@ -38,7 +40,7 @@ class RelatedTasks(CellModel):
         self.unseen_task = unseen_task
 
     def _check_parameters(self) -> None:
-        require_integer("n_components", self.n_components)
+        require_integer("n_components", self.n_components, low=0)
         require_number("rest", self.rest)
         require_number("noise", self.noise)
         require_flag("standardize", self.standardize)
@@ -81,8 +83,10 @@ def learn_related(models: list[RelatedTasks], data: TaskData, columns: Columns) 
     rows = CentredRows(population.row_design, cells.weights, cells.offsets)
     target = rows.center(rows.root * population.target)
     means = segment_sum(cells.weights * population.target, cells.offsets) / rows.totals
-    relation, noise = relation_moments(rows, target, *kernel_moments(rows))
-    size = max(float(np.mean(np.maximum(np.diagonal(relation), 0.0))), 1e-12)
+    size, noise = ridge_scales(rows, target)
+    relation = np.zeros((len(means), len(means)))
+    if any(model.n_components for model in models):
+        relation = task_relation(rows, target, size, noise)
     for model in models:
         directions = leading(relation, model.n_components)
         coef = solve_related(rows, target, directions, model.rest * size, model.noise * noise)
@@ -101,11 +105,12 @@ class RelatedRegressor(RegressorOutputs, RelatedTasks):
     Parameters
     ----------
     n_components : int, default=2
-        Directions of the covariance between tasks.
+        Directions of the covariance between tasks; 0 for tasks on their own.
     rest : float, default=0.5
-        What tasks have of their own, over their mean variance.
-    noise : float, default=6.0
-        Noise over its moment estimate, which is low where there are many features.
+        What tasks have of their own, over the variance of weights of tasks on their own.
+    noise : float, default=3.0
+        Noise over its estimate from tasks on their own, which is low where features of more
+        weight are also the more frequent ones.
     standardize : bool, default=False
         Whether to scale features to unit variance inside.
     task_column, unseen_task

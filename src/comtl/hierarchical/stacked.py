@@ -21,7 +21,7 @@ from .intervals import Residuals
 from .library import classification_members, regression_members
 from .multitask import HeldOut, MultitaskModel
 from .stacking import stack_odds, stack_values
-from .thresholds import METRICS, best_cut
+from .thresholds import METRICS, best_cuts
 
 
 @documented
@@ -104,7 +104,8 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
     ----------
     threshold : {None, "accuracy", "balanced_accuracy", "f1", "macro_f1"}, default=None
         Metric, as a mean over tasks, for which the cut between two classes is chosen on rows that
-        the members did not see. The cut becomes part of the intercepts. None: even odds.
+        the members did not see; it may follow the tasks' mean scores. The cuts become part of the
+        intercepts. None: even odds.
     <stacked>
 
     Attributes
@@ -179,10 +180,11 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
     def _stack(self, held: HeldOut) -> tuple[np.ndarray, float]:
         return stack_odds(held.scores, held.target, held.weights)
 
-    def _cut(self, held: HeldOut, scores: np.ndarray) -> float:
+    def _cuts(self, held: HeldOut, scores: np.ndarray, n_tasks: int) -> np.ndarray | float:
         if self.threshold is None:
             return 0.0
-        return best_cut(self.threshold, scores, held.target > 0, held.weights, held.task)
+        truth = held.target > 0
+        return best_cuts(self.threshold, scores, truth, held.weights, held.task, n_tasks)
 
     def _check_data(self, data: TaskData) -> None:
         if self.threshold is not None and data.classes is not None and len(data.classes) > 2:

@@ -6,24 +6,51 @@ import numpy as np
 
 METRICS = ("accuracy", "balanced_accuracy", "f1", "macro_f1")
 CUTS = 201
+SHARES = (0.0, 0.5, 1.0)
+"""Candidates for the cut, and for how far it follows the mean score of a task."""
 
 
-def best_cut(
-    metric: str, scores: np.ndarray, truth: np.ndarray, weights: np.ndarray, task: np.ndarray
-) -> float:
-    """Score above which the second class should be said, by the mean of a metric over tasks.
+def best_cuts(
+    metric: str,
+    scores: np.ndarray,
+    truth: np.ndarray,
+    weights: np.ndarray,
+    task: np.ndarray,
+    n_tasks: int,
+) -> np.ndarray:
+    """Score of each task above which the second class should be said, by the mean over tasks.
 
-    Of cuts that do equally well the middle one is taken.
+    The cut of a task is ``share · mean score + common``: two numbers are chosen for all tasks
+    together, since a cut of each task's own would follow the noise of a few dozen rows. A task
+    without rows counts with the mean over the others.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.hierarchical.thresholds import best_cut
+    >>> from comtl.hierarchical.thresholds import best_cuts
     >>> scores = np.array([-2.0, -1.0, 0.2, 3.0])
-    >>> cut = best_cut("f1", scores, scores > 0, np.ones(4), np.zeros(4, dtype=int))
-    >>> bool(-1.0 <= cut < 0.2)
+    >>> cuts = best_cuts("f1", scores, scores > 0, np.ones(4), np.zeros(4, dtype=int), 1)
+    >>> bool(-1.0 <= cuts[0] < 0.2)
     True
     """
+    total = np.bincount(task, weights, minlength=n_tasks)
+    sums = np.bincount(task, weights * scores, minlength=n_tasks)
+    known = total > 0.0
+    means = np.where(known, sums / np.where(known, total, 1.0), 0.0)
+    means[~known] = means[known].mean() if known.any() else 0.0
+    best, cuts = -np.inf, means
+    for share in SHARES:
+        value, cut = _common_cut(metric, scores - share * means[task], truth, weights, task)
+        # Among equals the simplest: the data do not ask for more.
+        if value > best + 1e-12:
+            best, cuts = value, share * means + cut
+    return cuts
+
+
+def _common_cut(
+    metric: str, scores: np.ndarray, truth: np.ndarray, weights: np.ndarray, task: np.ndarray
+) -> tuple[float, float]:
+    """What one cut for all tasks reaches, and the cut; of equals the middle one."""
     ordered = np.unique(np.quantile(scores, np.linspace(0.0, 1.0, CUTS)))
     cuts = 0.5 * (ordered[1:] + ordered[:-1]) if len(ordered) > 1 else ordered
     # For every task and cut, the weight of rows above it.
@@ -41,7 +68,7 @@ def best_cut(
     hits, alarms = hits[:, 1:], alarms[:, 1:]
     value = _value(metric, hits, alarms, positive, negative).mean(axis=0)
     best = np.flatnonzero(value >= value.max() - 1e-12)
-    return float(cuts[best[len(best) // 2]])
+    return float(value.max()), float(cuts[best[len(best) // 2]])
 
 
 def _value(

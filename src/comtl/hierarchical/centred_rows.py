@@ -1,0 +1,66 @@
+"""Rows of tasks with the mean of their task taken off, for weights of each task's own."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from ..arrays import segment_sum
+from ..design import Design
+
+
+class CentredRows:
+    """Rows of all tasks with the mean of their task taken off, as an operator.
+
+    Parameters
+    ----------
+    design : Design
+        Rows, those of a task next to each other.
+    weights : ndarray of shape (n,)
+        Weights of the rows; a row counts with the root of its weight on either side.
+    offsets : ndarray of shape (T + 1,)
+        Where tasks begin and end.
+    """
+
+    def __init__(self, design: Design, weights: np.ndarray, offsets: np.ndarray) -> None:
+        self.design, self.offsets = design, offsets
+        self.root = np.sqrt(weights)
+        self.codes = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        self.totals = segment_sum(weights, offsets)
+
+    def center(self, values: np.ndarray) -> np.ndarray:
+        """Take off the (weighted) mean of each task; values are times the root of the weights."""
+        shape = (-1, *[1] * (values.ndim - 1))
+        root = self.root.reshape(shape)
+        means = segment_sum(root * values, self.offsets) / self.totals.reshape(shape)
+        return values - root * means[self.codes]
+
+    def gather(self, values: np.ndarray) -> np.ndarray:
+        """Sum of each task's centred rows times ``values``, ``(T, P)``."""
+        share = self.root * self.center(values)
+        mix = sparse.csr_array(
+            (share, np.arange(len(share)), self.offsets), shape=(len(self.totals), len(share))
+        )
+        X = self.design.X
+        product = mix @ X
+        product = product.toarray() if sparse.issparse(product) else np.asarray(product)
+        # Centred values sum to nothing, so that the shift of the columns falls out.
+        return product * self.design.inverse_scale
+
+    def plain_scores(self, weights: np.ndarray) -> np.ndarray:
+        """Rows as they are given, but for scale, times the weights (T, P) of their own task."""
+        loaded = weights * self.design.inverse_scale
+        X = self.design.X
+        if not sparse.issparse(X):
+            scores = np.empty(len(self.codes))
+            for start, stop in self.design.dense_blocks():
+                part = loaded[self.codes[start:stop]]
+                scores[start:stop] = np.einsum("np,np->n", X[start:stop], part)
+            return scores
+        each = np.repeat(self.codes, np.diff(X.indptr))
+        total = np.concatenate([[0.0], np.cumsum(X.data * loaded[each, X.indices])])
+        return np.diff(total[X.indptr])
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Centred rows times the weights (T, P) of their own task."""
+        return self.center(self.root * self.plain_scores(weights))
