@@ -7,6 +7,7 @@ from typing import Any
 
 from .arrays import Array, namespace, with_ones
 from .datafits.base import Datafit, Expansion
+from .datafits.own_columns import own_columns
 from .factors import Factors
 from .solvers.sylvester import TwoTermSylvester
 from .state import State
@@ -49,13 +50,7 @@ class FeatureSystem:
 
     def pack(self, matrix: Array, intercepts: Array) -> Array:
         """Flat vector of a matrix (P, k) and one number a task."""
-        xp = self.xp
-        parts = [xp.reshape(matrix, (-1,))]
-        if self.state.pooled:
-            parts.append(intercepts)
-        if self.state.intercept:
-            parts.append(xp.reshape(xp.sum(intercepts), (1,)))
-        return xp.concat(parts)
+        return self._flat(matrix, intercepts, self.xp.sum(intercepts))
 
     def unpack(self, flat: Array) -> tuple[Array, Array, Array]:
         """Matrix, deviations and offset of a flat vector."""
@@ -106,7 +101,43 @@ class FeatureSystem:
         return TwoTermSylvester(self.datafit.covariance, small, self.alpha, self.low)
 
     def preconditioner(self) -> Callable[[Array], Array]:
-        """Approximate inverse: Sylvester for ``F``, ridge for ``w0``, diagonal for the rest."""
+        """Approximate inverse; all but exact for weights of each task's own, with few rows each."""
+        return self._by_task() or self._by_parts()
+
+    def _by_task(self) -> Callable[[Array], Array] | None:
+        """Ridge of each task and of the shared part; None unless ``G`` is held at the identity."""
+        state, xp = self.state, self.xp
+        if self.low.shape[1] or not self.width or not own_columns(self.mixing[:, : self.width]):
+            return None
+        sums = self.expansion.curvature_sums
+        # Intercepts that are next to free are told from slopes to half the digits.
+        least = 1e-7 * float(xp.max(sums))
+        level = max(2.0 * state.pooling, least) if state.pooled else float("inf")
+        ridge = None if state.shared is None else 2.0 * state.shared
+        solve = self.expansion.task_ridge(self.alpha, level, ridge)
+        if solve is None:
+            return None
+        total = float(xp.sum(sums)) or 1.0
+
+        def apply(flat: Array) -> Array:
+            matrix, deviations, offset = self.unpack(flat)
+            matrix, deviations = solve(matrix, deviations)
+            return self._flat(matrix, deviations, offset / total)
+
+        return apply
+
+    def _flat(self, matrix: Array, deviations: Array, offset: Array) -> Array:
+        """Undo :meth:`unpack`."""
+        xp = self.xp
+        parts = [xp.reshape(matrix, (-1,))]
+        if self.state.pooled:
+            parts.append(deviations)
+        if self.state.intercept:
+            parts.append(xp.reshape(offset, (1,)))
+        return xp.concat(parts)
+
+    def _by_parts(self) -> Callable[[Array], Array]:
+        """Sylvester for ``F``, ridge for ``w0``, diagonal for the rest."""
         xp, state = self.xp, self.state
         sums = self.expansion.curvature_sums
         total = float(xp.sum(sums)) or 1.0
@@ -125,12 +156,7 @@ class FeatureSystem:
             if shared is not None:
                 parts.append(shared(matrix[:, self.width :]))
             solved = xp.concat(parts, axis=1) if parts else matrix
-            flat_parts = [xp.reshape(solved, (-1,))]
-            if state.pooled:
-                flat_parts.append(deviations / (sums + 2.0 * state.pooling))
-            if state.intercept:
-                flat_parts.append(xp.reshape(offset / total, (1,)))
-            return xp.concat(flat_parts)
+            return self._flat(solved, deviations / (sums + 2.0 * state.pooling), offset / total)
 
         return apply
 

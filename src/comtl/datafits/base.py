@@ -106,6 +106,10 @@ class TaskQuadratic(Quadratic):
         return TaskQuadratic(self.hessian, gradient, value)
 
 
+TaskSolve = Callable[[Array, Array], tuple[Array, Array]]
+"""Maps ``(P, k)`` and ``(T,)`` to the like."""
+
+
 class Expansion(ABC):
     """Local quadratic model of the loss at a point; exact for quadratic losses."""
 
@@ -130,6 +134,15 @@ class Expansion(ABC):
     @abstractmethod
     def normal(self, step: Array, mixing: Array, intercepts: Array) -> tuple[Array, Array]:
         """Hessian of the same unknowns applied to a step."""
+
+    def task_ridge(self, alpha: float, level: float, shared: float | None) -> TaskSolve | None:
+        """Inverse of the Hessian by weights and an intercept of each task, with penalties.
+
+        ``alpha`` is added for the weights, ``level`` for the intercepts, infinite for none, and
+        ``shared`` for weights that all tasks share, a last column. None where that would take more
+        than it is worth.
+        """
+        return None
 
     @abstractmethod
     def task_gradient(self, features: Array) -> Array:

@@ -24,7 +24,9 @@ from ..blocks import RowBlocks, added, plus
 from ..design import Covariance, Design
 from ..factors import Factors
 from ..losses import Loss
-from .base import Datafit, Expansion, TaskQuadratic
+from .base import Datafit, Expansion, TaskQuadratic, TaskSolve
+from .own_columns import FEWEST, own_columns, own_scores, own_sums, own_weights
+from .task_kernels import TaskKernels, TaskRidge
 
 Values = Callable[[slice, Array], Array]
 """What is made of the scores of some cells."""
@@ -140,13 +142,24 @@ class RowsDatafit(Datafit):
         lifted, constant = self._lift(features)
         base = intercepts - mixing @ constant
         result = xp.empty(self.y.shape, dtype=self.y.dtype)
+        apart = self._own_columns(mixing, back)
+        own = own_weights(lifted, self.n_tasks) if apart else None
 
         def part(number: int) -> Array | None:
             total = None
             for block in self.blocks.chunk(number):
                 cells = slice(block.start, block.stop)
-                mixed, own = self._mixed(mixing, cells), xp.take(base, self._codes[cells], axis=0)
-                score = row_dots(block.forward(lifted), mixed) + own
+                codes = self._codes[cells]
+                level = xp.take(base, codes, axis=0)
+                if own is not None:
+                    value = result[cells] = values(
+                        cells, own_scores(block.rows, own, codes) + level
+                    )
+                    if back is not None:
+                        total = plus(total, own_sums(block.rows, value, codes, self.n_tasks))
+                    continue
+                mixed = self._mixed(mixing, cells)
+                score = row_dots(block.forward(lifted), mixed) + level
                 value = result[cells] = values(cells, score)
                 if back is not None:
                     left = mixed if back is mixing else self._mixed(back, cells)
@@ -154,22 +167,44 @@ class RowsDatafit(Datafit):
             return total
 
         total = None
-        for product in self.blocks.each(part, lifted.shape[1]):
+        for product in self.blocks.each(part, 1 if apart else lifted.shape[1]):
             total = plus(total, product)
+        if apart and back is not None:
+            total = self._with_common(total, back)
         sums = segment_sum(result, self.offsets)
         return result, sums, None if back is None else self._drop(total, back.T @ sums)
 
     def backward(self, values: Array, sums: Array, mixing: Array) -> Array:
         """Return ``Σ_i v_i x_i m_tᵀ``, given the sums of the values by task."""
 
+        apart = self._own_columns(mixing, mixing)
+
         def products(number: int) -> Iterator[Array]:
             for block in self.blocks.chunk(number):
                 cells = slice(block.start, block.stop)
-                yield block.backward(values[cells, None] * self._mixed(mixing, cells))
+                if apart:
+                    yield own_sums(block.rows, values[cells], self._codes[cells], self.n_tasks)
+                else:
+                    yield block.backward(values[cells, None] * self._mixed(mixing, cells))
 
-        width = mixing.shape[1]
+        width = 1 if apart else mixing.shape[1]
         total = added(self.blocks.each(lambda number: added(products(number)), width))
+        if apart:
+            total = self._with_common(total, mixing)
         return self._drop(total, mixing.T @ sums)
+
+    def _own_columns(self, mixing: Array, back: Array | None) -> bool:
+        """Whether rows meet no column but that of their own task, both ways."""
+        if self.n_tasks < FEWEST or not own_columns(mixing):
+            return False
+        return back is None or back is mixing or own_columns(back)
+
+    def _with_common(self, sums: Array, mixing: Array) -> Array:
+        """Sums of all tasks beside those of each, where the mixing has a column for them."""
+        if mixing.shape[1] == self.n_tasks:
+            return sums
+        xp = namespace(sums)
+        return xp.concat([sums, xp.sum(sums, axis=1)[:, None]], axis=1)
 
     def by_task(
         self, features: Array, work: LatentWork, sizes: list[tuple[int, ...]]
@@ -322,6 +357,14 @@ class RowsExpansion(Expansion):
             step, mixing, intercepts, lambda cells, score: curvature[cells] * score, mixing
         )
         return product, sums
+
+    def task_ridge(self, alpha: float, level: float, shared: float | None) -> TaskSolve | None:
+        fit = self.datafit
+        if on_device(fit.y):
+            return None
+        cells = fit.rows, self.curvature, fit.offsets
+        kernels = TaskKernels.of(fit.design, *cells, (1.0 / alpha, 1.0 / level))
+        return None if kernels is None else TaskRidge(fit, kernels, alpha, level, shared)
 
     def task_gradient(self, features: Array) -> Array:
         slope = self.slope

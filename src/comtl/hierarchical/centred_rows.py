@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import segment_sum
+from ..datafits.own_columns import own_scores, own_sums
 from ..design import Design
 
 
@@ -38,12 +39,7 @@ class CentredRows:
     def gather(self, values: np.ndarray) -> np.ndarray:
         """Sum of each task's centred rows times ``values``, ``(T, P)``."""
         share = self.root * self.center(values)
-        mix = sparse.csr_array(
-            (share, np.arange(len(share)), self.offsets), shape=(len(self.totals), len(share))
-        )
-        X = self.design.X
-        product = mix @ X
-        product = product.toarray() if sparse.issparse(product) else np.asarray(product)
+        product = own_sums(self.design.X, share, self.codes, len(self.totals)).T
         # Centred values sum to nothing, so that the shift of the columns falls out.
         return product * self.design.inverse_scale
 
@@ -51,15 +47,10 @@ class CentredRows:
         """Rows as they are given, but for scale, times the weights (T, P) of their own task."""
         loaded = weights * self.design.inverse_scale
         X = self.design.X
-        if not sparse.issparse(X):
-            scores = np.empty(len(self.codes))
-            for start, stop in self.design.dense_blocks():
-                part = loaded[self.codes[start:stop]]
-                scores[start:stop] = np.einsum("np,np->n", X[start:stop], part)
-            return scores
-        each = np.repeat(self.codes, np.diff(X.indptr))
-        total = np.concatenate([[0.0], np.cumsum(X.data * loaded[each, X.indices])])
-        return np.diff(total[X.indptr])
+        if sparse.issparse(X):
+            return own_scores(X, loaded.T, self.codes)
+        parts = [slice(*part) for part in self.design.dense_blocks()]
+        return np.concatenate([own_scores(X[p], loaded.T, self.codes[p]) for p in parts])
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Centred rows times the weights (T, P) of their own task."""

@@ -1,0 +1,138 @@
+"""Weights of each task's own on wide rows: products with own columns, ridge by kernels."""
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from comtl.baselines import IndependentClassifier, IndependentRegressor, MeanRegularizedRegressor
+from comtl.datafits import rows as rows_module
+from comtl.datafits import task_kernels
+from comtl.datafits.rows import RowsDatafit
+from comtl.design import Design
+from comtl.factors import Factors
+from comtl.losses import Logistic, Squared
+from comtl.penalties import Free, Ridge
+from comtl.solvers.conjugate_gradient import conjugate_gradient
+from comtl.state import State
+from comtl.systems import FeatureSystem
+
+SIZES = (4, 7, 1, 5)
+
+
+def wide(seed=0, packed=True, loss=None, picked=False, features=12):
+    """Cells of four tasks with fewer rows each than features."""
+    rng = np.random.default_rng(seed)
+    n = sum(SIZES)
+    X = rng.standard_normal((n, features)) * (rng.random((n, features)) < 0.6)
+    weights = rng.choice([0.0, 1.0, 2.0], n, p=[0.1, 0.6, 0.3])
+    design = Design.standardized(sparse.csr_array(X) if packed else X, np.ones(n))
+    y = np.where(rng.random(n) < 0.5, -1.0, 1.0)
+    offsets = np.concatenate([[0], np.cumsum(SIZES)])
+    rows = rng.permutation(n) if picked else None
+    return RowsDatafit(design, y, weights, offsets, loss or Squared(), rows)
+
+
+def state_of(datafit, shared=None, intercept=True, pooling=0.3, seed=1):
+    rng = np.random.default_rng(seed)
+    P, T = datafit.n_features, datafit.n_tasks
+    point = Factors(
+        0.1 * rng.standard_normal((P, T)),
+        None,
+        np.eye(T),
+        shared=np.zeros(P),
+        offset=0.0,
+        deviations=np.zeros(T),
+    )
+    penalties = {"F": Ridge(0.4), "G": Free()}
+    return State(point, penalties, frozenset({"G"}), shared, intercept, pooling, False)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("picked", [True, False])
+@pytest.mark.parametrize("common", [True, False])
+def test_own_columns_are_the_products_of_all(packed, picked, common):
+    datafit = wide(packed=packed, picked=picked)
+    rng = np.random.default_rng(2)
+    mixing = np.eye(4) if not common else np.column_stack([np.eye(4), np.ones(4)])
+    features = rng.standard_normal((12, mixing.shape[1]))
+    intercepts = rng.standard_normal(4)
+    found = []
+    for fewest in (1, 100):
+        with mock.patch.object(rows_module, "FEWEST", fewest):
+            run = datafit.run(features, mixing, intercepts, lambda cells, score: score**2, mixing)
+            back = datafit.backward(run[0], run[1], mixing)
+        found.append((*run, back))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("picked", [True, False])
+@pytest.mark.parametrize("loss", [Squared(), Logistic()])
+@pytest.mark.parametrize("shared", [None, 0.2])
+@pytest.mark.parametrize(("intercept", "pooling"), [(True, 0.3), (True, np.inf), (False, np.inf)])
+def test_kernels_invert_the_normal_equations(packed, picked, loss, shared, intercept, pooling):
+    datafit = wide(packed=packed, picked=picked, loss=loss)
+    state = state_of(datafit, shared, intercept, pooling)
+    system = FeatureSystem(datafit, datafit.expand(state.factors), state)
+    assert system._by_task() is not None
+    exact = np.linalg.lstsq(system.matrix(), system.right(), rcond=None)[0]
+    found = conjugate_gradient(
+        system.operator, system.right(), preconditioner=system.preconditioner(), tol=1e-11
+    )
+    np.testing.assert_allclose(system.operator(found.value), system.operator(exact), atol=1e-8)
+    np.testing.assert_allclose(found.value[:48], exact[:48], atol=1e-7)
+    # But for the offset, which meets all tasks, the inverse is exact.
+    assert found.stats["iterations"] <= (1 if not intercept else 5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.floats(1e-4, 1e4), st.floats(1e-3, 1e3))
+def test_the_inverse_is_one_for_any_penalties(seed, alpha, level):
+    datafit = wide(seed)
+    expansion = datafit.expand(state_of(datafit).factors)
+    rng = np.random.default_rng(seed)
+    right, sums = rng.standard_normal((12, 4)), rng.standard_normal(4)
+    slopes, deviations = expansion.task_ridge(alpha, level, None)(right, sums)
+    image, back = expansion.normal(slopes, np.eye(4), deviations)
+    np.testing.assert_allclose(image + alpha * slopes, right, atol=1e-6)
+    np.testing.assert_allclose(back + level * deviations, sums, atol=1e-6)
+
+
+def test_kernels_too_large_are_not_made():
+    datafit = wide()
+    expansion = datafit.expand(state_of(datafit).factors)
+    assert expansion.task_ridge(1.0, 1.0, None) is not None
+    for name, value in (("MOST_ROWS", 6), ("MOST_NUMBERS", 100)):
+        with mock.patch.object(task_kernels, name, value):
+            assert expansion.task_ridge(1.0, 1.0, None) is None
+    narrow = wide(features=5)
+    assert narrow.expand(state_of(narrow).factors).task_ridge(1.0, 1.0, None) is None
+
+
+@pytest.mark.parametrize("model", [IndependentRegressor(0.1), MeanRegularizedRegressor(0.1)])
+def test_wide_fits_are_those_of_narrow_ones(model, monkeypatch):
+    """The same rows by way of the tasks' Grams, and by kernels."""
+    rng = np.random.default_rng(0)
+    task = np.repeat(np.arange(8), 10)
+    X = sparse.random_array((80, 60), density=0.3, rng=rng, format="csr")
+    y = rng.standard_normal(80) + task
+    model.set_params(tol=1e-9)
+    grams = model.fit(X, y, task=task).coef_
+    monkeypatch.setattr("comtl.baselines.whole.DENSE_BYTES", 0)
+    kernels = model.fit(X, y, task=task)
+    np.testing.assert_allclose(kernels.coef_, grams, atol=1e-5)
+
+
+def test_classes_of_wide_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    task = np.repeat(np.arange(8), 10)
+    X, y = rng.standard_normal((80, 60)), rng.random(80) < 0.5
+    model = IndependentClassifier(1.0, tol=1e-9)
+    grams = model.fit(X, y, task=task).coef_
+    monkeypatch.setattr("comtl.baselines.whole.DENSE_BYTES", 0)
+    np.testing.assert_allclose(model.fit(X, y, task=task).coef_, grams, atol=1e-4)
