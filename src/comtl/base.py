@@ -119,7 +119,8 @@ class FactorModel(CellModel):
             start_smoothing=max(1.0, self.smoothing),
         )
 
-    def _problem(self, data: TaskData, columns: Columns) -> Problem:
+    def _problem(self, data: TaskData, columns: Columns, *, fits: int = 1) -> Problem:
+        """Rows made ready for so many fits."""
         cells = self._binary(data, columns)
         recipe = self._recipe(cells.n_features, cells.n_tasks)
         problem = build_problem(
@@ -131,6 +132,7 @@ class FactorModel(CellModel):
             width=recipe.ranks[0],
             # A core without penalty grows where rows hardly see it, and Grams lose its digits.
             grams=recipe.penalties.get("S") != Free(),
+            fits=fits,
         )
         return problem if columns.index is None else replace(problem, labels=columns.label)
 

@@ -55,7 +55,8 @@ class Fold:
         columns = Columns.of(train)
         size = train.n_features, len(columns.task)
         widest = max(models, key=lambda model: model._recipe(*size).ranks[0])
-        return cls(widest._problem(train, columns), columns, train, test, unit)
+        problem = widest._problem(train, columns, fits=len(models))
+        return cls(problem, columns, train, test, unit)
 
     @property
     def weight(self) -> float:

@@ -153,11 +153,12 @@ def build_problem(
     scale_target: bool,
     width: int,
     grams: bool = True,
+    fits: int = 1,
 ) -> Problem:
     """Standardise and choose where the rows live.
 
-    ``width`` is the number of columns of the factors, for the choice between rows and Grams;
-    ``grams`` says whether Grams may serve at all.
+    ``width`` is the number of columns of the factors and ``fits`` that of the fits to come, for the
+    choice between rows and Grams; ``grams`` says whether Grams may serve at all.
     """
     weights = data.weights
     design = Design.standardized(data.X, row_weights(data), center=center, scale=standardize)
@@ -168,7 +169,7 @@ def build_problem(
     y = namespace(data.weights).astype(units.target(data.y), data.X.dtype)
     if not grams:
         return Problem(RowsDatafit(design, y, weights, data.offsets, loss, data.rows), units)
-    return Problem(choose_datafit(data, design, y, loss, width), units)
+    return Problem(choose_datafit(data, design, y, loss, width, fits), units)
 
 
 def row_weights(data: TaskData) -> Array:
@@ -209,7 +210,9 @@ def target_units_of(mean: float, spread: float, unit: float, *, scale: bool) -> 
     return mean * unit, (spread if spread > 1e-12 else 1.0) * unit if scale else 1.0
 
 
-def sweep_costs(tasks: int, rows: int, columns: int, width: int, filled: int) -> dict[str, float]:
+def sweep_costs(
+    tasks: int, rows: int, columns: int, width: int, filled: int, fits: int = 1
+) -> dict[str, float]:
     """Nanoseconds of a sweep on the rows, and on Grams with their making spread over the sweeps.
 
     About four products and one quadratic a sweep. Rows cost by what is stored and the columns of
@@ -229,12 +232,12 @@ def sweep_costs(tasks: int, rows: int, columns: int, width: int, filled: int) ->
     grams = tasks * (columns + 1) ** 2
     return {
         "rows": 6e5 + 4.5 * entry * filled,
-        "gram": 2.5e5 + 4.3 * grams + 0.02 * rows * columns**2,
+        "gram": 2.5e5 + 4.3 * grams + 0.02 * rows * columns**2 / fits,
     }
 
 
 def choose_datafit(
-    data: TaskData, design: Design, y: np.ndarray, loss: Loss, width: int
+    data: TaskData, design: Design, y: np.ndarray, loss: Loss, width: int, fits: int = 1
 ) -> Datafit:
     """Return Grams where they are exact, small and cheaper to apply; else the rows themselves."""
     features = design.shape[1]
@@ -244,7 +247,7 @@ def choose_datafit(
             return GramDatafit.of_table(design, *table)
         bits = bits_of(design.dtype, y)
         size = bits // 8 * data.n_tasks * (features + 1) ** 2
-        costs = sweep_costs(data.n_tasks, *design.shape, width, design.blocks.filled)
+        costs = sweep_costs(data.n_tasks, *design.shape, width, design.blocks.filled, fits)
         if data.rows is None and size <= DENSE_BYTES and costs["gram"] <= costs["rows"]:
             return GramDatafit.of_cells(design, y, data.weights, data.offsets)
     return RowsDatafit(design, y, data.weights, data.offsets, loss, data.rows)

@@ -14,7 +14,7 @@ from scipy import sparse
 from ..arrays import Array, on_device
 
 FEWEST = 32
-"""Tasks from which on it pays; see benchmarks/bench_operator.md."""
+"""Tasks from which on it pays; see benchmarks/bench_own_weights.md."""
 
 
 def own_columns(mixing: Array) -> bool:

@@ -20,8 +20,9 @@ from ..solvers.conjugate_gradient import conjugate_gradient
 if TYPE_CHECKING:
     from .rows import RowsDatafit
 
-MOST_ROWS, MOST_NUMBERS = 2000, 2**24
-"""Rows of the largest task, and numbers in all kernels, up to which they are made."""
+MOST_ROWS, MOST_NUMBERS = 500, 2**24
+"""Rows of the largest task, and numbers in all kernels, up to which they are made; see
+benchmarks/bench_own_weights.md."""
 
 
 @dataclass(frozen=True, eq=False)

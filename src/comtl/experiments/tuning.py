@@ -60,7 +60,9 @@ def tune(method: Method, rows: Rows, *, text: bool = False, folds: int = 3) -> T
         for model in models:
             model.set_params(tol=max(model.tol, SEARCH_TOL))
         cuts = TaskStratifiedKFold(folds, random_state=partition)
-        splits = list(cuts.split(rows.X, rows.y if text else None, rows.task))
+        # A table of classes, a column for each task, has no one class a row to spread evenly.
+        labels = rows.y if text and rows.task is not None else None
+        splits = list(cuts.split(rows.X, labels, rows.task))
         return search(models[0], models, rows, cv=splits, warm=not partition).mean.tolist()
 
     axes = method.axes(text=text)

@@ -30,24 +30,29 @@ def _(
     scale_target: bool,
     width: int,
     grams: bool = True,
+    fits: int = 1,
 ) -> Problem:
     units, weight = partitioned_units(
         data, center=center, standardize=standardize, scale_target=scale_target
     )
     terms = Terms(data.view, units, loss)
-    return Problem(_datafit(data, terms, width, weight, grams=grams), units)
+    return Problem(_datafit(data, terms, (width, fits), weight, grams=grams), units)
 
 
 def _datafit(
-    data: PartitionedData, terms: Terms, width: int, weight: float, *, grams: bool
+    data: PartitionedData, terms: Terms, work: tuple[int, int], weight: float, *, grams: bool
 ) -> Datafit:
-    """Grams where one table would have them: they are summed up once and live here."""
+    """Grams where one table would have them: they are summed up once and live here.
+
+    ``work`` is the number of columns of the factors, and of fits to come.
+    """
     features, tasks = data.n_features, len(data.tasks)
     if grams and terms.loss.quadratic and features <= DENSE_SIDE:
         if data.complete:
             return table_grams(data, terms)
         size = data.dtype.itemsize * tasks * (features + 1) ** 2
-        costs = sweep_costs(tasks, data.n_rows, features, width, data.filled)
+        width, fits = work
+        costs = sweep_costs(tasks, data.n_rows, features, width, data.filled, fits)
         if data.plain and size <= DENSE_BYTES and costs["gram"] <= costs["rows"]:
             return task_grams(data, terms)
     return PartitionedDatafit(
