@@ -180,7 +180,7 @@ def test_adapt_to_further_columns(typed, residual):
         grown = grown.adapt(to(X), to(np.stack([Y, HOLES[:, 1]], 1)), residual=residual)
         return grown.coef_, grown.predict(to(NEW_X))
 
-    # In single precision rounding moves the choice of the residual's penalty, and with it the level.
+    # In single precision rounding moves the choice of the residual's penalty, and so the level.
     rtol = 2e-2 if residual and typed.width == 32 else None
     for found, expected in zip(adapted(typed), adapted(np.asarray), strict=True):
         typed.assert_same(found, expected, rtol)

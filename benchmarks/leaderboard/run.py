@@ -126,11 +126,11 @@ mean over tasks for syn and school, pooled elsewhere (sarcos: over the spread of
 mnist_mtl is the error of the largest of ten scores; sentiment and newsgroups are macro-F, higher is
 better, at cuts chosen on training rows. In brackets the standard error, bold the best and what a
 paired t-test at 5 % does not tell from it. `{OURS}` is `MultitaskRegressor()` or
-`MultitaskClassifier()`. Fewer than five repeats are marked by their number. Written
-by `make leaderboard` from `leaderboard/leaderboard.csv`, and for the paper's methods on syn, school,
-sentiment and newsgroups from `reproduction/*.csv`: same splits, same tuning. On newsgroups models with
-factors learn them on nine tasks and adapt to the new one, with a residual; ITL knows the new task's
-rows alone; all others take the new task as a tenth. Empty cells have not run yet.
+`MultitaskClassifier()`. Fewer than five repeats are marked by their number. Written by
+`make leaderboard` from `leaderboard/leaderboard.csv`, and for the paper's methods on syn, school,
+sentiment and newsgroups from `reproduction/*.csv`: same splits, same tuning. On newsgroups models
+with factors learn them on nine tasks and adapt to the new one, with a residual; ITL knows the new
+task's rows alone; all others take the new task as a tenth. Empty cells have not run yet.
 """
 
 
