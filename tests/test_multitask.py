@@ -1,5 +1,6 @@
 """The stacked estimators and what they are made of."""
 
+from functools import cache
 from unittest import mock
 
 import numpy as np
@@ -119,11 +120,17 @@ def test_a_table_with_holes():
     assert np.nanmean((guess - Y) ** 2) < 0.2
 
 
+@cache
+def without_a_cut():
+    X, y, task = draw(seed=2)
+    return MultitaskClassifier(cv=3).fit(X, y > np.quantile(y, 0.8), task=task)
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_cut_is_part_of_the_intercepts(metric):
     X, y, task = draw(seed=2)
     positive = y > np.quantile(y, 0.8)
-    plain = MultitaskClassifier(cv=3).fit(X, positive, task=task)
+    plain = without_a_cut()
     model = MultitaskClassifier(threshold=metric, cv=3).fit(X, positive, task=task)
     score = model.decision_function(X, task=task)
     np.testing.assert_array_equal(model.predict(X, task=task), score > 0)
