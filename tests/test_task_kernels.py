@@ -136,3 +136,30 @@ def test_classes_of_wide_rows(monkeypatch):
     grams = model.fit(X, y, task=task).coef_
     monkeypatch.setattr("comtl.baselines.whole.DENSE_BYTES", 0)
     np.testing.assert_allclose(model.fit(X, y, task=task).coef_, grams, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", [IndependentRegressor, MeanRegularizedRegressor])
+@pytest.mark.parametrize("tasks", [8, 40])
+def test_single_precision_stays(kind, tasks, monkeypatch):
+    monkeypatch.setattr("comtl.baselines.whole.DENSE_BYTES", 0)
+    rng = np.random.default_rng(0)
+    task = np.repeat(np.arange(tasks), 6)
+    X = sparse.random_array((len(task), 60), density=0.3, rng=rng, format="csr")
+    y = rng.standard_normal(len(task)) + task
+    double = kind(0.5).fit(X, y, task=task)
+    single = kind(0.5).fit(X.astype(np.float32), y.astype(np.float32), task=task)
+    assert single.coef_.dtype == np.float32
+    np.testing.assert_allclose(single.coef_, double.coef_, atol=1e-2 * np.abs(double.coef_).max())
+
+
+@pytest.mark.parametrize("kind", [IndependentRegressor, MeanRegularizedRegressor])
+def test_next_to_no_penalty(kind, monkeypatch):
+    """Where one over the penalty has no digits left the other preconditioner serves."""
+    monkeypatch.setattr("comtl.baselines.whole.DENSE_BYTES", 0)
+    rng = np.random.default_rng(0)
+    task = np.repeat(np.arange(4), 10)
+    X, y = rng.standard_normal((40, 60)), rng.standard_normal(40)
+    model = kind(1e-10).fit(X, y, task=task)
+    np.testing.assert_allclose(model.predict(X, task=task), y, atol=1e-2)
+    datafit = wide()
+    assert datafit.expand(state_of(datafit).factors).task_ridge(1e-12, 1.0, None) is None

@@ -59,8 +59,9 @@ def own_scores(rows: Any, weights: np.ndarray, codes: np.ndarray) -> np.ndarray:
         return np.einsum("np,np->n", rows, weights.T[codes])
     each = np.repeat(codes, np.diff(rows.indptr))
     products = rows.data * weights[rows.indices, each]
-    total = np.concatenate([[0.0], np.cumsum(products)])
-    return np.diff(total[rows.indptr])
+    # Differences of running sums, which single precision has not the digits for.
+    total = np.concatenate([[0.0], np.cumsum(products, dtype=np.float64)])
+    return np.diff(total[rows.indptr]).astype(weights.dtype, copy=False)
 
 
 def own_sums(rows: Any, values: np.ndarray, codes: np.ndarray, tasks: int) -> np.ndarray:
@@ -81,4 +82,5 @@ def own_sums(rows: Any, values: np.ndarray, codes: np.ndarray, tasks: int) -> np
     lengths = np.diff(rows.indptr)
     place = rows.indices.astype(np.int64) * tasks + np.repeat(codes, lengths)
     filled = rows.data * np.repeat(values, lengths)
-    return np.bincount(place, filled, minlength=columns * tasks).reshape(columns, tasks)
+    total = np.bincount(place, filled, minlength=columns * tasks).reshape(columns, tasks)
+    return total.astype(values.dtype, copy=False)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_NUMBERS = 500, 2**24
 """Rows of the largest task, and numbers in all kernels, up to which they are made; see
 benchmarks/bench_own_weights.md."""
+DIGITS = 1e8
+"""What rows may bring about over the penalty: half the digits must be left of their difference."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,8 @@ class TaskKernels:
         root = np.zeros((tasks, most))
         root.reshape(-1)[places] = np.sqrt(np.maximum(curvature, 0.0))
         kernels *= root[:, :, None] * root[:, None, :]
+        if np.diagonal(kernels, axis1=1, axis2=2).max(initial=0.0) > DIGITS:
+            return None
         kernels += np.eye(most)
         inverses = np.linalg.inv(kernels)
         inverses *= root[:, :, None] * root[:, None, :]
@@ -77,7 +81,8 @@ class TaskKernels:
         tasks, most, _ = self.inverses.shape
         table = np.zeros((tasks, most))
         table.reshape(-1)[self.places] = values
-        return (self.inverses @ table[:, :, None]).reshape(-1)[self.places]
+        solved = (self.inverses @ table[:, :, None]).reshape(-1)[self.places]
+        return solved.astype(values.dtype, copy=False)
 
 
 class TaskRidge:

@@ -11,7 +11,8 @@ import numpy as np
 from ..arrays import Array
 from ..datafits.base import TaskQuadratic
 from ..datafits.gram import GramDatafit
-from ..datafits.rows import RowsDatafit, RowsExpansion
+from ..datafits.rows import RowsDatafit
+from ..datafits.rows_expansion import RowsExpansion
 from ..design import Design
 from ..factors import Factors
 from ..losses import Loss

@@ -1,0 +1,163 @@
+"""The loss of rows as a quadratic about a point, made pass by pass as it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..arrays import (
+    Array,
+    namespace,
+    on_device,
+    row_dots,
+    segment_gram,
+    segment_sum,
+    with_ones,
+)
+from ..factors import Factors
+from .base import Expansion, TaskQuadratic, TaskSolve
+from .task_kernels import TaskKernels, TaskRidge
+
+if TYPE_CHECKING:
+    from .rows import RowsDatafit
+
+
+class RowsExpansion(Expansion):
+    """Derivatives of the loss at a point, one number for each cell, made when asked for.
+
+    The first question that needs the scores makes them on its own pass over the rows.
+    """
+
+    def __init__(self, datafit: RowsDatafit, point: Factors) -> None:
+        self.datafit, self.point = datafit, point
+        xp = namespace(datafit.y)
+        self._losses: dict[int, float] = {}
+        self._slope: Array | None = None
+        self._ready: tuple[Array, Array] | None = None
+        fixed = datafit.loss.quadratic
+        self._curvature = datafit.curvature if fixed else xp.empty_like(datafit.y)
+
+    def _settle(self, cells: slice, score: Array) -> Array:
+        """Take down the derivatives of some cells and return the first."""
+        fit, xp = self.datafit, namespace(score)
+        y, weights, loss = fit.y[cells], fit.weights[cells], fit.loss
+        self._losses[cells.start] = float(xp.sum(weights * loss.value(y, score)))
+        if not loss.quadratic:
+            self._curvature[cells] = weights * loss.curvature(y, score)
+        return weights * loss.derivative(y, score)
+
+    def _pass(self, back: Array | None = None) -> Array | None:
+        """Take down all cells; return the gradient for ``back`` on the way."""
+        xp = namespace(self.point.F)
+        features, mixing = linear_terms(self.point)
+        if back is not None and back.shape == mixing.shape and bool(xp.all(back == mixing)):
+            back = mixing  # One gather serves both ways.
+        self._slope, _, product = self.datafit.run(
+            features, mixing, self.point.intercepts, self._settle, back
+        )
+        return product
+
+    @property
+    def slope(self) -> Array:
+        """First derivative of each cell's loss by its score."""
+        if self._slope is None:
+            self._pass()
+        return self._slope
+
+    @property
+    def curvature(self) -> Array:
+        """Second derivative of each cell's loss by its score."""
+        if self._slope is None and not self.datafit.loss.quadratic:
+            self._pass()
+        return self._curvature
+
+    @property
+    def value(self) -> float:
+        if self._slope is None:
+            self._pass()
+        return sum(self._losses[start] for start in sorted(self._losses))
+
+    @property
+    def curvature_sums(self) -> Array:
+        if self.datafit.loss.quadratic:
+            return self.datafit.curvature_sums
+        return segment_sum(self.curvature, self.datafit.offsets)
+
+    def value_with(self, mixing: Array) -> float:
+        if self._slope is None and mixing.shape[1]:
+            self._ready = mixing, self._pass(mixing)
+        return self.value
+
+    def gradient(self, mixing: Array) -> tuple[Array, Array]:
+        fit, product = self.datafit, None
+        if self._slope is None and mixing.shape[1]:
+            product = self._pass(mixing)
+        elif self._ready is not None:
+            (known, ready), self._ready = self._ready, None  # handed out once: callers add to it
+            xp = namespace(mixing)
+            if known.shape == mixing.shape and bool(xp.all(known == mixing)):
+                product = ready
+        sums = segment_sum(self.slope, fit.offsets)
+        if product is None:
+            product = fit.backward(self.slope, sums, mixing)
+        return product, sums
+
+    def normal(self, step: Array, mixing: Array, intercepts: Array) -> tuple[Array, Array]:
+        curvature = self.curvature
+        _, sums, product = self.datafit.run(
+            step, mixing, intercepts, lambda cells, score: curvature[cells] * score, mixing
+        )
+        return product, sums
+
+    def task_ridge(self, alpha: float, level: float, shared: float | None) -> TaskSolve | None:
+        fit = self.datafit
+        if on_device(fit.y):
+            return None
+        cells = fit.rows, self.curvature, fit.offsets
+        kernels = TaskKernels.of(fit.design, *cells, (1.0 / alpha, 1.0 / level))
+        return None if kernels is None else TaskRidge(fit, kernels, alpha, level, shared)
+
+    def task_gradient(self, features: Array) -> Array:
+        slope = self.slope
+
+        def work(cells: slice, codes: Array, offsets: np.ndarray, latent: Array) -> tuple[Array]:
+            return (segment_sum(latent * slope[cells, None], offsets),)
+
+        return self.datafit.by_task(features, work, [(features.shape[1],)])[0]
+
+    def task_quadratic(self, features: Array) -> TaskQuadratic:
+        xp = namespace(features)
+        width = features.shape[1] + 1
+        # Before the scores are known they come from the same latent values, if F is theirs.
+        fused = self._slope is None and features is self.point.F and bool(xp.any(features != 0.0))
+        everything, mixing = linear_terms(self.point) if fused else (features, None)
+        slope = xp.empty_like(self.datafit.y) if fused else self.slope
+        curvature = self._curvature
+
+        def work(
+            cells: slice, codes: Array, offsets: np.ndarray, latent: Array
+        ) -> tuple[Array, Array]:
+            if mixing is not None:
+                score = row_dots(latent, xp.take(mixing, codes, axis=0))
+                score = score + xp.take(self.point.intercepts, codes, axis=0)
+                slope[cells] = self._settle(cells, score)
+            rows = with_ones(latent[:, : width - 1])
+            hessian = segment_gram(rows, curvature[cells], offsets)
+            return hessian, segment_sum(rows * slope[cells, None], offsets)
+
+        sizes: list[tuple[int, ...]] = [(width, width), (width,)]
+        hessian, gradient = self.datafit.by_task(everything, work, sizes)
+        self._slope = slope
+        return TaskQuadratic(hessian, gradient, self.value)
+
+
+def linear_terms(point: Factors) -> tuple[Array, Array]:
+    """``Q`` and ``M`` such that the weights of a task are ``Q m_t``, without parts not in use."""
+    xp = namespace(point.F)
+    features, mixing = point.F, point.mixing
+    if not bool(xp.any(features != 0.0)):  # The start: nothing to multiply the rows by.
+        features, mixing = features[:, :0], mixing[:, :0]
+    if not bool(xp.any(point.shared != 0.0)):
+        return features, mixing
+    return xp.concat([features, point.shared[:, None]], axis=1), with_ones(mixing)
