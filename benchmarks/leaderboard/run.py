@@ -79,7 +79,13 @@ def page(rows) -> str:
     sets = [name for name in dict.fromkeys(map(_group, PROBLEMS)) if name in samples]
     names = [name for name in NAMES if any(name in samples[data] for data in sets)]
     lower = {_group(problem.name): problem.lower for problem in PROBLEMS.values()}
-    best = {data: winners(samples[data], lower_is_better=lower[data]) for data in sets}
+    wanted = {data: 5 * sum(_group(name) == data for name in PROBLEMS) for data in sets}
+    # A mean over one or two repeats is neither a winner nor a rival.
+    field = {
+        data: {name: one for name, one in samples[data].items() if 2 * len(one) > wanted[data]}
+        for data in sets
+    }
+    best = {data: winners(field[data], lower_is_better=lower[data]) for data in sets}
     parts = [HEAD, "| | " + " | ".join(sets) + " |", "|" + " --- |" * (len(sets) + 1)]
     for name in names:
         line = []
@@ -90,19 +96,18 @@ def page(rows) -> str:
                 continue
             mean, error = mean_and_error(found)
             text = f"{mean:.4g}" if error is None else f"{mean:.4g} ({error:.2g})"
-            wanted = 5 * sum(_group(problem) == data for problem in PROBLEMS)
-            text += "" if len(found) >= wanted else f" [{len(found)}]"
-            bold = name in best[data] and len(samples[data]) > 1
+            text += "" if len(found) >= wanted[data] else f" [{len(found)}]"
+            bold = name in best[data] and len(field[data]) > 1
             line.append(f"**{text}**" if bold else text)
         parts.append(f"| {name} | " + " | ".join(line) + " |")
     parts += ["", "## Ranks and wins", "", "| | sets | mean rank | best or tied |"]
     parts.append("| --- | --- | --- | --- |")
     for name in names:
         # A set on which nothing else has run yet is no contest.
-        own = [data for data in sets if name in samples[data] and len(samples[data]) > 1]
+        own = [data for data in sets if name in field[data] and len(field[data]) > 1]
         if not own:
             continue
-        ranks = [_rank(samples[data], name, lower[data]) for data in own]
+        ranks = [_rank(field[data], name, lower[data]) for data in own]
         wins = sum(name in best[data] for data in own)
         parts.append(f"| {name} | {len(own)} | {np.mean(ranks):.1f} | {wins} |")
     return "\n".join(parts) + "\n"
@@ -126,7 +131,8 @@ mean over tasks for syn and school, pooled elsewhere (sarcos: over the spread of
 mnist_mtl is the error of the largest of ten scores; sentiment and newsgroups are macro-F, higher is
 better, at cuts chosen on training rows. In brackets the standard error, bold the best and what a
 paired t-test at 5 % does not tell from it. `{OURS}` is `MultitaskRegressor()` or
-`MultitaskClassifier()`. Fewer than five repeats are marked by their number. Written by
+`MultitaskClassifier()`. Fewer than five repeats are marked by their number; with fewer than three a
+method has no part in ranks and wins. Written by
 `make leaderboard` from `leaderboard/leaderboard.csv`, and for the paper's methods on syn, school,
 sentiment and newsgroups from `reproduction/*.csv`: same splits, same tuning. On newsgroups models
 with factors learn them on nine tasks and adapt to the new one, with a residual; ITL knows the new
