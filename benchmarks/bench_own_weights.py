@@ -62,9 +62,31 @@ def fits() -> None:
             print(f"| {line} |", flush=True)
 
 
+def sizes() -> None:
+    print("\n## A fit by the rows of a task\n\nIndependentRegressor, CPU seconds; as above.\n")
+    print("| rows a task | α | Sylvester preconditioner | kernels of the tasks | ratio |")
+    print("| --- | --- | --- | --- | --- |")
+    rng = np.random.default_rng(0)
+    X, y = csr(ROWS, COLUMNS, FILLED), rng.standard_normal(ROWS)
+    X.data /= np.sqrt(FILLED)
+    for rows in (60, 240, 480, 840, 1680):
+        task = np.repeat(np.arange(ROWS // rows), rows)
+        for alpha in (0.1, 10.0):
+            times = []
+            for most in (0, 10**9):
+                with mock.patch("comtl.datafits.task_kernels.MOST_ROWS", most):
+                    start = time.process_time()
+                    IndependentRegressor(alpha, standardize=False, tol=1e-4).fit(X, y, task=task)
+                    times.append(time.process_time() - start)
+            one, other = times
+            line = f"{rows} | {alpha:g} | {one:.2f} | {other:.2f} | {one / other:.1f}"
+            print(f"| {line} |", flush=True)
+
+
 if __name__ == "__main__":
     print("# Weights of each task's own on wide rows\n")
     print("Written by `python benchmarks/bench_own_weights.py`: 3,360 rows of 40 among 5,000")
     print("columns, as in the experiments on sentiment.\n")
     products()
     fits()
+    sizes()

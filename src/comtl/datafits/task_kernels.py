@@ -20,7 +20,7 @@ from ..solvers.conjugate_gradient import conjugate_gradient
 if TYPE_CHECKING:
     from .rows import RowsDatafit
 
-MOST_ROWS, MOST_NUMBERS = 500, 2**24
+MOST_ROWS, MOST_NUMBERS = 240, 2**24
 """Rows of the largest task, and numbers in all kernels, up to which they are made; see
 benchmarks/bench_own_weights.md."""
 DIGITS = 1e8
