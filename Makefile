@@ -22,7 +22,7 @@ demo: $(VENV)/.stamp-plain ## install the package and run the demonstration
 # One BLAS thread a worker: xdist already uses every core.
 test: $(VENV)/.stamp-test ## run all tests and doctests, in parallel
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
-		$(BIN)/python -m pytest -n auto $(ARGS)
+		$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: lint-check lint-format lint-types ## check style, format and types
 

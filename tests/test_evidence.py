@@ -224,6 +224,19 @@ def test_expansion_is_faster_than_plain_steps():
     assert fast.posterior.log_evidence > likelihood.infer(plain).log_evidence + 1e-3
 
 
+def test_common_weights_that_say_nothing_vanish_within_a_few_steps():
+    """Plain steps take a thousand and more: the variance of the common weights goes to zero."""
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=(60, 3)), np.ones(60)])
+    likelihood = Bernoulli.of(rows, rng.choice([-1.0, 1.0], 60), np.ones(60), np.array([0, 60]))
+    *_, stage = climbed(likelihood, Family("intercept"), (1, 3), max_iter=200, tol=1e-6)
+    assert stage.converged and stage.step <= 60
+    assert stage.prior.mean_variance < 1e-3
+    intercept = Bernoulli.of(rows * [0, 0, 0, 1], likelihood.signs, np.ones(60), likelihood.offsets)
+    *_, alone = climbed(intercept, Family("intercept"), (1, 3), max_iter=200, tol=1e-6)
+    assert stage.objective == pytest.approx(alone.objective, abs=1e-2)
+
+
 def test_quadratic_forms_of_segments():
     rng = np.random.default_rng(0)
     rows, matrices = rng.standard_normal((9, 3)), rng.standard_normal((3, 3, 3))

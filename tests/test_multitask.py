@@ -16,6 +16,7 @@ from comtl.datasets import make_syn4
 from comtl.design import Design
 from comtl.hierarchical.centred_rows import CentredRows
 from comtl.hierarchical.intervals import Residuals
+from comtl.hierarchical.library import classification_members
 from comtl.hierarchical.related import RelatedRegressor
 from comtl.hierarchical.ridge_evidence import ridge_scales
 from comtl.hierarchical.stacking import stack_odds, stack_values
@@ -181,6 +182,20 @@ def wide(seed=0, tasks=6, rows=30, features=2500):
     w = rng.standard_normal(features)
     score = (X @ w) * sign[task]
     return X, score + 0.1 * rng.standard_normal(len(task)), task, sign
+
+
+def test_classes_of_a_single_task_have_one_hierarchical_member():
+    """Beyond two classes each has a prior of its own: with one task there is nothing to share."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = (X @ rng.normal(size=(3, 4))).argmax(axis=1)
+    one = MultitaskClassifier(cv=2).fit(X, y)
+    names = list(classification_members(3, 4, together=1, sparse=False))
+    assert set(one.weights_) <= set(names)
+    kinds = [name for name in names if name.split()[0] not in ("bifactor", "factored")]
+    assert kinds == ["pooled", "independent", "intercept"]
+    assert "full" in classification_members(3, 12, together=3, sparse=False)
+    assert one.score(X, y) > 0.8
 
 
 def test_signs_that_flip_between_tasks_are_learnt():

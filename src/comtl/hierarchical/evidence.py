@@ -2,7 +2,8 @@
 
 Plain steps creep where a variance is small. Each is therefore followed by a change of the scales of
 the effects, fitted to the rows as if they were regression weights (parameter expansion), and taken
-up by the covariance. Where the evidence does not rise with it the plain step stands.
+up by the covariance; the variance of the common weights goes further with it. Where the evidence
+does not rise with this the plain step stands.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ import numpy as np
 
 from .likelihoods import Likelihood
 from .posterior import Posterior, Prior
+
+LEAST_VARIANCE = 1e-8
+"""Of the common weights: of smaller ones rounding makes a mock evidence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,20 +63,33 @@ def _advanced(stage: Stage, step: int) -> Stage:
     prior, posterior = stage.prior, stage.posterior
     tasks = len(posterior.effects)
     structure = prior.structure.fitted(posterior.moments, tasks)
-    mean_variance = prior.mean_variance
-    if np.isfinite(mean_variance):
-        spread = np.diagonal(posterior.mean_covariance)[:-1]
-        mean_variance = max(float(np.mean(posterior.mean[:-1] ** 2 + spread)), 1e-12)
-    plain = replace(prior, structure=structure, mean_variance=mean_variance)
+    variance, bold = _mean_variances(prior, posterior)
+    plain = replace(prior, structure=structure, mean_variance=variance)
     # Scales are fitted to the rows alone; a prior has its say in the plain steps between.
     if not structure.informed or step % 2:
         scales, gain = _scales(posterior, structure.groups)
-        likelihood, expanded = stage.likelihood.improved(plain, posterior, gain)
+        expanded = replace(plain, mean_variance=bold)
+        likelihood, expanded = stage.likelihood.improved(expanded, posterior, gain)
         fresh = _stage(likelihood, expanded.with_structure(structure.rescaled(scales)), step)
         if fresh.objective >= stage.objective:
             return fresh
     likelihood, plain = stage.likelihood.improved(plain, posterior, 0.0)
     return _stage(likelihood, plain, step)
+
+
+def _mean_variances(prior: Prior, posterior: Posterior) -> tuple[float, float]:
+    """Variance of the common weights by a plain step, and by one that goes much further down.
+
+    The second divides their squares by how many of them the rows determine, not by all. Both stay
+    where the evidence has its top.
+    """
+    if not np.isfinite(prior.mean_variance):
+        return prior.mean_variance, prior.mean_variance
+    squares = posterior.mean[:-1] ** 2
+    spread = np.diagonal(posterior.mean_covariance)[:-1]
+    plain = max(float(np.mean(squares + spread)), LEAST_VARIANCE)
+    determined = max(float(np.sum(1.0 - spread / prior.mean_variance)), LEAST_VARIANCE)
+    return plain, max(min(plain, float(np.sum(squares)) / determined), LEAST_VARIANCE)
 
 
 def _scales(posterior: Posterior, groups: np.ndarray) -> tuple[np.ndarray, float]:

@@ -34,13 +34,17 @@ RELATED, NOISES = (1, 3), (1.0, 3.0, 10.0, 30.0)
 TEXT = {"standardize": False, "loss": "squared", "smoothing": 10.0, "alpha_task": 1.0}
 
 
-def regression_members(n_features: int, n_tasks: int, *, sparse: bool) -> dict[str, CellModel]:
+def regression_members(
+    n_features: int, n_tasks: int, *, together: int, sparse: bool
+) -> dict[str, CellModel]:
     """Members for values, by name.
+
+    ``together`` is the number of tasks that share a prior.
 
     Examples
     --------
     >>> from comtl.hierarchical.library import regression_members
-    >>> list(regression_members(n_features=1, n_tasks=1, sparse=False))
+    >>> list(regression_members(n_features=1, n_tasks=1, together=1, sparse=False))
     ['pooled', 'intercept']
     """
     return _members(
@@ -54,18 +58,25 @@ def regression_members(n_features: int, n_tasks: int, *, sparse: bool) -> dict[s
         },
         n_features,
         n_tasks,
+        together,
         sparse,
     )
 
 
-def classification_members(n_features: int, n_tasks: int, *, sparse: bool) -> dict[str, CellModel]:
+def classification_members(
+    n_features: int, n_tasks: int, *, together: int, sparse: bool
+) -> dict[str, CellModel]:
     """Members for classes, by name.
+
+    ``n_tasks`` counts the classes of a task beyond two, and ``together`` the tasks of one class,
+    which share a prior: classes of a single task have nothing that tells structures apart.
 
     Examples
     --------
     >>> from comtl.hierarchical.library import classification_members
-    >>> list(classification_members(n_features=1, n_tasks=1, sparse=False))
-    ['pooled', 'intercept']
+    >>> found = classification_members(n_features=2, n_tasks=4, together=1, sparse=False)
+    >>> [name for name in found if "factor" not in name]
+    ['pooled', 'independent', 'intercept']
     """
     return _members(
         {
@@ -78,11 +89,14 @@ def classification_members(n_features: int, n_tasks: int, *, sparse: bool) -> di
         },
         n_features,
         n_tasks,
+        together,
         sparse,
     )
 
 
-def _members(kinds: dict[str, Any], P: int, T: int, sparse: bool) -> dict[str, CellModel]:
+def _members(
+    kinds: dict[str, Any], P: int, T: int, together: int, sparse: bool
+) -> dict[str, CellModel]:
     work = T * (P + 1) ** 3
     wide = too_wide(P, T) or work > MOST_WORK
     # Columns of text are of one scale as they are.
@@ -93,7 +107,7 @@ def _members(kinds: dict[str, Any], P: int, T: int, sparse: bool) -> dict[str, C
     if T > 1 and not related and P <= DENSE_SIDE:
         members["independent"] = kinds["independent"](1.0, **plain)
     if not wide:
-        structures = _structures(P, T)
+        structures = _structures(P, together)
         steps = STEPS
         if work > LITTLE_WORK:
             structures = {name: structures[name] for name in FEWER if name in structures}

@@ -30,7 +30,7 @@ from ..training import CellModel, TaskModel
 from .basis import Hinges
 from .column_units import ColumnUnits
 from .estimators import HierarchicalRegressor
-from .model import HierarchicalModel, learn_each
+from .model import HierarchicalModel, groups_of, learn_each
 from .related import RelatedTasks, learn_related
 
 
@@ -92,8 +92,13 @@ class MultitaskModel(TaskModel):
         self.verbose = verbose
 
     @abstractmethod
-    def _library(self, size: tuple[int, int], *, sparse: bool) -> dict[str, CellModel]:
-        """Members by name; ``size`` counts features and columns of weights."""
+    def _library(
+        self, size: tuple[int, int], *, together: int, sparse: bool
+    ) -> dict[str, CellModel]:
+        """Members by name; ``size`` counts features and columns of weights.
+
+        ``together`` is the number of columns that share a prior.
+        """
 
     @abstractmethod
     def _said(self, member: CellModel, test: TaskData) -> np.ndarray:
@@ -170,7 +175,11 @@ class MultitaskModel(TaskModel):
     ) -> Stack:
         """Stack of members on given features."""
         size = data.n_features + len(hinges.columns), len(columns.task)
-        library = self._library(size, sparse=sparse.issparse(data.X) or is_packed(data.X))
+        library = self._library(
+            size,
+            together=max(map(len, groups_of(columns))),
+            sparse=sparse.issparse(data.X) or is_packed(data.X),
+        )
         if on_device(data.X) and any(isinstance(m, RelatedTasks) for m in library.values()):
             raise TypeError(
                 f"X has {size[0]} features and there are {size[1]} tasks: some members for tables "

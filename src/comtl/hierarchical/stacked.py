@@ -57,8 +57,10 @@ class MultitaskRegressor(ErrorBars, MultitaskModel):
     def _loss(self) -> Loss:
         return Squared()
 
-    def _library(self, size: tuple[int, int], *, sparse: bool) -> dict[str, CellModel]:
-        return regression_members(*size, sparse=sparse)
+    def _library(
+        self, size: tuple[int, int], *, together: int, sparse: bool
+    ) -> dict[str, CellModel]:
+        return regression_members(*size, together=together, sparse=sparse)
 
     def _said(self, member: CellModel, test: TaskData) -> np.ndarray:
         codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
@@ -154,8 +156,10 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
     def _loss(self) -> Loss:
         return Logistic()
 
-    def _library(self, size: tuple[int, int], *, sparse: bool) -> dict[str, CellModel]:
-        return classification_members(*size, sparse=sparse)
+    def _library(
+        self, size: tuple[int, int], *, together: int, sparse: bool
+    ) -> dict[str, CellModel]:
+        return classification_members(*size, together=together, sparse=sparse)
 
     def _said(self, member: CellModel, test: TaskData) -> np.ndarray:
         assert isinstance(member, ClassifierOutputs)
