@@ -97,6 +97,27 @@ def test_it_beats_separate_and_pooled_fits(structure):
         assert error < pooled
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_common_slopes_are_shrunk_on_request(kind):
+    """Slopes that say little shrink, by evidence; those that say much stay."""
+    rng = np.random.default_rng(0)
+    X, task = rng.standard_normal((400, 6)), np.repeat(np.arange(20), 20)
+    y = X @ np.full(6, 0.05) + rng.standard_normal(400)
+    strong = X @ np.arange(-3.0, 3.0) + rng.standard_normal(400)
+    if kind is HierarchicalClassifier:
+        y, strong = y > 0, strong > 0
+    sizes = []
+    for target in (y, strong):
+        found = [
+            kind("intercept", shrink_common=shrink).fit(X, target, task=task).shared_coef_
+            for shrink in (False, True)
+        ]
+        sizes.append(np.linalg.norm(found[1]) / np.linalg.norm(found[0]))
+    assert sizes[0] < 0.9 and 0.9 < sizes[1] <= 1.0
+    with pytest.raises(TypeError, match="shrink_common"):
+        kind(shrink_common="yes").fit(X, y, task=task)
+
+
 def test_error_bars_cover():
     X, y, task, W = draw(seed=1, tasks=60)
     model = HierarchicalRegressor("isotropic").fit(X, y, task=task)

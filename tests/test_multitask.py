@@ -321,6 +321,40 @@ def test_weights_of_members_are_optimal():
     assert abs(gap.sum()) < 0.05
 
 
+@pytest.mark.parametrize("stack", ["values", "odds"])
+def test_weights_are_drawn_to_a_member_where_chance_may_have_made_their_gain(stack):
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((300, 4))
+
+    def weights(truth, base):
+        if stack == "values":
+            return stack_values(scores, truth, np.ones(300), base)
+        return stack_odds(scores, np.where(truth > 0, 1.0, -1.0), np.ones(300), base)[0]
+
+    alone = np.eye(4)[1]
+    told = scores @ [0.5, 0.2, 1.0, 0.0] + rng.standard_normal(300)
+    best = weights(told, None)
+    near = weights(told, 1)
+    np.testing.assert_allclose(near, best, atol=0.1)
+    # The member and noise: there is nothing to gain beyond it.
+    noise = rng.standard_normal(300) if stack == "values" else rng.logistic(size=300)
+    chance = scores[:, 1] + noise
+    far, near = np.abs(weights(chance, None) - alone), np.abs(weights(chance, 1) - alone)
+    assert near.sum() < 0.5 * far.sum()
+
+
+def test_a_stack_with_little_signal_leans_on_the_mixed_model():
+    shares = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, task = rng.standard_normal((120, 4)), np.repeat(np.arange(12), 10)
+        y = X[:, 0] + 2.0 * rng.standard_normal(120)
+        model = MultitaskRegressor(cv=3).fit(X, y, task=task)
+        shares.append(model.weights_["isotropic"] / sum(model.weights_.values()))
+        assert model.members_["isotropic"].shrink_common
+    assert np.mean(shares) > 0.4
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_no_cut_is_better(metric):
     from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score

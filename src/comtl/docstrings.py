@@ -16,6 +16,9 @@ _BLOCKS = {
             Directions of the structure "factor".
         prior_weight : float or None, default=None
             How many tasks the prior of a full covariance counts for; None: as many as features.
+        shrink_common : bool, default=False
+            Whether the common slopes are drawn to zero, as far as the evidence asks for. False
+            leaves them free, as a mixed model does, where there are ten rows for each or more.
         """,
     "stacked": """
         basis : {None, "hinges"}, default=None

@@ -33,11 +33,14 @@ class Family:
         Columns of the factor.
     prior_weight : float or None
         Tasks that the prior of a full covariance counts for; None: as many as features.
+    shrink : bool
+        Whether common slopes are shrunk however many rows there are.
     """
 
     structure: str
     directions: int = 0
     prior_weight: float | None = None
+    shrink: bool = False
 
     @property
     def refines(self) -> bool:
@@ -66,13 +69,15 @@ class Family:
             yield from maximise(likelihood, alone, max_iter=max_iter, tol=tol)
             return
         if not self.refines:
-            flat = features + 1 <= FLAT_SHARE * likelihood.n_rows
-            spread = np.inf if flat else START
+            free = not self.shrink and features + 1 <= FLAT_SHARE * likelihood.n_rows
+            spread = np.inf if free else START
             prior = Prior(self._first(features), np.full(tasks, noise), noise, spread)
             yield from maximise(likelihood, prior, max_iter=max_iter, tol=tol)
             return
         if start is None:
-            plain = Family("isotropic").climb(likelihood, size, max_iter=max_iter, tol=tol)
+            plain = Family("isotropic", shrink=self.shrink).climb(
+                likelihood, size, max_iter=max_iter, tol=tol
+            )
             *_, stage = plain
             likelihood, start = stage.likelihood, stage.prior
         prior = start.with_structure(self._second(start.structure, features))

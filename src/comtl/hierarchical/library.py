@@ -94,6 +94,21 @@ def classification_members(
     )
 
 
+def base_of(library: dict[str, CellModel]) -> int | None:
+    """Number of the member that serves where rows are too few to tell: the mixed model.
+
+    Examples
+    --------
+    >>> from comtl.hierarchical.library import base_of, regression_members
+    >>> members = regression_members(n_features=3, n_tasks=9, together=9, sparse=False)
+    >>> list(members)[base_of(members)]
+    'isotropic'
+    """
+    names = list(library)
+    known = [name for name in ("isotropic", "intercept") if name in names]
+    return names.index(known[0]) if known else None
+
+
 def _members(
     kinds: dict[str, Any], P: int, T: int, together: int, sparse: bool
 ) -> dict[str, CellModel]:
@@ -114,7 +129,9 @@ def _members(
             steps = FEWER_STEPS
         for name, setting in structures.items():
             if "noise" not in setting or kinds["hierarchical"] is HierarchicalRegressor:
-                members[name] = kinds["hierarchical"](**setting, max_iter=steps)
+                # Guesses gain by it: benchmarks/bench_shrinking.md.
+                common = {"shrink_common": True, "max_iter": steps}
+                members[name] = kinds["hierarchical"](**setting, **common)
     if min(P, T) < 2:
         return members
     if related:

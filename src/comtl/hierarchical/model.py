@@ -38,6 +38,7 @@ class HierarchicalModel(CellModel):
         *,
         n_components: int = 2,
         prior_weight: float | None = None,
+        shrink_common: bool = False,
         standardize: bool = True,
         task_column: str | int | None = None,
         unseen_task: str = "mean",
@@ -48,6 +49,7 @@ class HierarchicalModel(CellModel):
         self.structure = structure
         self.n_components = n_components
         self.prior_weight = prior_weight
+        self.shrink_common = shrink_common
         self.standardize = standardize
         self.task_column = task_column
         self.unseen_task = unseen_task
@@ -64,6 +66,7 @@ class HierarchicalModel(CellModel):
         require_integer("n_components", self.n_components)
         if self.prior_weight is not None:
             require_number("prior_weight", self.prior_weight)
+        require_flag("shrink_common", self.shrink_common)
         require_flag("standardize", self.standardize)
         require_integer("max_iter", self.max_iter)
         require_number("tol", self.tol)
@@ -71,7 +74,7 @@ class HierarchicalModel(CellModel):
 
     @property
     def _family(self) -> Family:
-        return Family(self.structure, self.n_components, self.prior_weight)
+        return Family(self.structure, self.n_components, self.prior_weight, self.shrink_common)
 
     def _population(self, data: TaskData, columns: Columns) -> Population:
         """Rows in the units of the fit."""

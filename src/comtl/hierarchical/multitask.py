@@ -30,6 +30,7 @@ from ..training import CellModel, TaskModel
 from .basis import Hinges
 from .column_units import ColumnUnits
 from .estimators import HierarchicalRegressor
+from .library import base_of
 from .model import HierarchicalModel, groups_of, learn_each
 from .related import RelatedTasks, learn_related
 
@@ -109,8 +110,8 @@ class MultitaskModel(TaskModel):
         """Targets, weights and tasks (numbers in ``test``) of the same cells."""
 
     @abstractmethod
-    def _stack(self, held: HeldOut) -> tuple[np.ndarray, float]:
-        """Weight of each member, and what is added to every score."""
+    def _stack(self, held: HeldOut, base: int | None) -> tuple[np.ndarray, float]:
+        """Weight of each member, drawn to one of them, and what is added to every score."""
 
     @abstractmethod
     def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData, units: ColumnUnits) -> None:
@@ -187,7 +188,7 @@ class MultitaskModel(TaskModel):
                 "first, or use BiFactor models."
             )
         held, complete = self._held_out(rows, data, library, hinges, kept, watch)
-        shares, shift = self._stack(held)
+        shares, shift = self._stack(held, base_of(library))
         weights = {
             name: share for name, share in zip(library, shares.tolist(), strict=True) if share > 0.0
         }

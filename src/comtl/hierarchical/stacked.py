@@ -69,9 +69,9 @@ class MultitaskRegressor(ErrorBars, MultitaskModel):
     def _asked(self, member: CellModel, test: TaskData) -> tuple[np.ndarray, ...]:
         return test.y, test.weights, test.codes
 
-    def _stack(self, held: HeldOut) -> tuple[np.ndarray, float]:
+    def _stack(self, held: HeldOut, base: int | None) -> tuple[np.ndarray, float]:
         center = float(np.average(held.target, weights=held.weights))
-        shares = stack_values(held.scores - center, held.target - center, held.weights)
+        shares = stack_values(held.scores - center, held.target - center, held.weights, base)
         return shares, center * (1.0 - float(shares.sum()))
 
     def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData, units: ColumnUnits) -> None:
@@ -181,8 +181,8 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         weights = to_numpy(test.weights)[cell]
         return np.where(test.y[cell] == label, 1.0, -1.0), weights, test.codes[cell]
 
-    def _stack(self, held: HeldOut) -> tuple[np.ndarray, float]:
-        return stack_odds(held.scores, held.target, held.weights)
+    def _stack(self, held: HeldOut, base: int | None) -> tuple[np.ndarray, float]:
+        return stack_odds(held.scores, held.target, held.weights, base)
 
     def _cuts(self, held: HeldOut, scores: np.ndarray, n_tasks: int) -> np.ndarray | float:
         if self.threshold is None:

@@ -7,11 +7,18 @@ from scipy.optimize import minimize, nnls
 
 from ..losses import Logistic
 
+CHANCE = 4.0
+"""Of how many weights the noise may be what the best ones gain over a single member; see
+benchmarks/bench_stacking.md."""
 
-def stack_values(guesses: np.ndarray, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
+
+def stack_values(
+    guesses: np.ndarray, target: np.ndarray, weights: np.ndarray, base: int | None = None
+) -> np.ndarray:
     """Weights, none negative, of the members whose sum comes closest to the target.
 
-    ``guesses`` (n, m) and ``target`` (n,) are differences from the same mean.
+    ``guesses`` (n, m) and ``target`` (n,) are differences from the same mean. With a member as
+    ``base`` the weights are drawn to it, as far as chance may have put them elsewhere.
 
     Examples
     --------
@@ -21,13 +28,30 @@ def stack_values(guesses: np.ndarray, target: np.ndarray, weights: np.ndarray) -
     array([0.5, 0. ])
     """
     share = np.sqrt(weights)
-    return nnls(guesses * share[:, None], target * share)[0]
+    rows, aim = guesses * share[:, None], target * share
+    best = nnls(rows, aim)[0]
+    if base is None:
+        return best
+    alone = np.eye(len(best))[base]
+    left, more = (float(np.sum((aim - rows @ one) ** 2)) for one in (best, alone))
+    return _drawn(best, alone, more - left, left / float(weights.sum()))
+
+
+def _drawn(best: np.ndarray, alone: np.ndarray, gain: float, noise: float) -> np.ndarray:
+    """Best weights moved towards others by the share of their gain that chance may have made.
+
+    As James and Stein have it: ``noise`` is what one weight fitted to noise alone would gain.
+    """
+    kept = max(0.0, 1.0 - CHANCE * noise / gain) if gain > 0.0 else 0.0
+    return alone + kept * (best - alone)
 
 
 def stack_odds(
-    scores: np.ndarray, signs: np.ndarray, weights: np.ndarray
+    scores: np.ndarray, signs: np.ndarray, weights: np.ndarray, base: int | None = None
 ) -> tuple[np.ndarray, float]:
     """Weights, none negative, and a shift that make the classes -1 and +1 most likely.
+
+    They are drawn to a member as in :func:`stack_values`.
 
     Examples
     --------
@@ -48,5 +72,8 @@ def stack_odds(
 
     start = np.append(np.full(members, 1.0 / members), 0.0)
     bounds = [(0.0, None)] * members + [(None, None)]
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
-    return found.x[:-1], float(found.x[-1])
+    best = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    if base is not None:
+        alone = np.eye(members + 1)[base]
+        best = _drawn(best, alone, objective(alone)[0] - objective(best)[0], 0.5)
+    return best[:-1], float(best[-1])
