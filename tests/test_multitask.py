@@ -343,6 +343,21 @@ def test_weights_are_drawn_to_a_member_where_chance_may_have_made_their_gain(sta
     assert near.sum() < 0.5 * far.sum()
 
 
+def test_weights_that_sum_to_one_count_rows_alike():
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((80, 3))
+    truth = scores @ [0.5, 0.2, 1.0] + 2.0 * rng.standard_normal(80)
+    signs, ones, shares = np.where(truth > 0, 1.0, -1.0), np.ones(80), np.full(80, 1.0 / 80)
+    plain = stack_values(scores, truth, ones, 1)
+    assert 0.0 < plain[0] < stack_values(scores, truth, ones)[0]
+    np.testing.assert_allclose(stack_values(scores, truth, shares, 1), plain)
+    expected = stack_odds(scores, signs, ones, 1)[0]
+    np.testing.assert_allclose(stack_odds(scores, signs, shares, 1)[0], expected)
+    # Rows told twice are rows of weight two.
+    twice = stack_values(*(np.concatenate([it, it]) for it in (scores, truth, ones)), 1)
+    np.testing.assert_allclose(stack_values(scores, truth, 2.0 * ones, 1), twice)
+
+
 def test_a_stack_with_little_signal_leans_on_the_mixed_model():
     shares = []
     for seed in range(3):

@@ -27,6 +27,7 @@ def stack_values(
     >>> stack_values(np.eye(2), np.array([0.5, -1.0]), np.ones(2))
     array([0.5, 0. ])
     """
+    weights = _counts(weights)
     share = np.sqrt(weights)
     rows, aim = guesses * share[:, None], target * share
     best = nnls(rows, aim)[0]
@@ -35,6 +36,12 @@ def stack_values(
     alone = np.eye(len(best))[base]
     left, more = (float(np.sum((aim - rows @ one) ** 2)) for one in (best, alone))
     return _drawn(best, alone, more - left, left / float(weights.sum()))
+
+
+def _counts(weights: np.ndarray) -> np.ndarray:
+    """Weights as numbers of rows: what sums to less than there are rows is made of shares."""
+    known = np.count_nonzero(weights)
+    return weights * max(1.0, known / max(float(weights.sum()), np.finfo(float).tiny))
 
 
 def _drawn(best: np.ndarray, alone: np.ndarray, gain: float, noise: float) -> np.ndarray:
@@ -62,7 +69,7 @@ def stack_odds(
     >>> stack_odds(scores, signs, np.ones(4))[0].round(1)
     array([0.4, 0.5])
     """
-    loss, members = Logistic(), scores.shape[1]
+    loss, members, weights = Logistic(), scores.shape[1], _counts(weights)
     columns = np.concatenate([scores, np.ones((len(scores), 1))], axis=1)
 
     def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
