@@ -4,7 +4,6 @@
 """
 
 import time
-from contextlib import ExitStack
 from unittest import mock
 
 import numpy as np
@@ -13,6 +12,7 @@ from bench_operator import best, csr
 from comtl.baselines import IndependentRegressor, MeanRegularizedRegressor
 from comtl.datafits import rows as rows_module
 from comtl.datafits.rows import RowsDatafit
+from comtl.datafits.task_kernels import MOST_ROWS
 from comtl.design import Design
 from comtl.losses import Squared
 
@@ -38,6 +38,17 @@ def products() -> None:
         print(f"| {tasks} | {1e3 * full:.1f} | {1e3 * own:.1f} | {full / own:.1f} |", flush=True)
 
 
+ROUGH = {"standardize": False, "tol": 1e-4}
+
+
+def fit_time(model, X, y, task, most: int) -> float:
+    """CPU seconds of a fit with kernels of tasks of so many rows at most."""
+    with mock.patch("comtl.datafits.task_kernels.MOST_ROWS", most):
+        start = time.process_time()
+        model.fit(X, y, task=task)
+        return time.process_time() - start
+
+
 def fits() -> None:
     print("\n## A fit with 28 tasks\n\nCPU seconds; `tol=1e-4`, columns as they are.\n")
     print("| model | α | Sylvester preconditioner | kernels of the tasks | ratio |")
@@ -48,16 +59,9 @@ def fits() -> None:
     y = X @ rng.standard_normal(COLUMNS) + 0.5 * rng.standard_normal(ROWS)
     for kind in (IndependentRegressor, MeanRegularizedRegressor):
         for alpha in (0.01, 1.0, 100.0):
-            times = []
-            for kernels in (False, True):
-                with ExitStack() as patches:
-                    if not kernels:
-                        name = "comtl.datafits.task_kernels.MOST_ROWS"
-                        patches.enter_context(mock.patch(name, 0))
-                    start = time.process_time()
-                    kind(alpha, standardize=False, tol=1e-4).fit(X, y, task=task)
-                    times.append(time.process_time() - start)
-            one, other = times
+            one, other = (
+                fit_time(kind(alpha, **ROUGH), X, y, task, most) for most in (0, MOST_ROWS)
+            )
             line = f"{kind.__name__} | {alpha:g} | {one:.1f} | {other:.2f} | {one / other:.0f}"
             print(f"| {line} |", flush=True)
 
@@ -72,13 +76,8 @@ def sizes() -> None:
     for rows in (60, 240, 480, 840, 1680):
         task = np.repeat(np.arange(ROWS // rows), rows)
         for alpha in (0.1, 10.0):
-            times = []
-            for most in (0, 10**9):
-                with mock.patch("comtl.datafits.task_kernels.MOST_ROWS", most):
-                    start = time.process_time()
-                    IndependentRegressor(alpha, standardize=False, tol=1e-4).fit(X, y, task=task)
-                    times.append(time.process_time() - start)
-            one, other = times
+            model = IndependentRegressor(alpha, **ROUGH)
+            one, other = (fit_time(model, X, y, task, most) for most in (0, 10**9))
             line = f"{rows} | {alpha:g} | {one:.2f} | {other:.2f} | {one / other:.1f}"
             print(f"| {line} |", flush=True)
 

@@ -195,13 +195,13 @@ def learn_each(models: Sequence[HierarchicalModel], data: TaskData, columns: Col
     Factors are to come in the order of their directions.
     """
     populations: dict[bool, Population] = {}
-    reached: dict[tuple[str, bool], Sequence[Prior]] = {}
+    reached: dict[tuple[str, bool, bool], Sequence[Prior]] = {}
     for model in models:
-        scaled, kind = model.standardize, model.structure
+        scaled, kind, shrunk = model.standardize, model.structure, model.shrink_common
         if scaled not in populations:
             populations[scaled] = model._population(data, columns)
-        starts = reached.get(("isotropic", scaled), ())
+        starts = reached.get(("isotropic", scaled, shrunk), ())
         if kind == "factor":
-            starts = reached.get(("factor", scaled), starts)
+            starts = reached.get(("factor", scaled, shrunk), starts)
         model._climb(populations[scaled], data, columns, starts if model._family.refines else ())
-        reached[kind, scaled] = model._priors
+        reached[kind, scaled, shrunk] = model._priors

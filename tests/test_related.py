@@ -1,0 +1,129 @@
+"""Tasks related by a covariance between them: the route for wide tables."""
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import RidgeClassifier
+
+from comtl import MultitaskClassifier
+from comtl.design import Design
+from comtl.hierarchical.centred_rows import CentredRows
+from comtl.hierarchical.ridge_evidence import ridge_scales
+from comtl.hierarchical.task_covariance import solve_related, task_relation
+
+
+def wide(seed=0, tasks=6, rows=30, features=2500):
+    """Text-like rows: the sign of what counts differs from task to task."""
+    rng = np.random.default_rng(seed)
+    task = np.repeat(np.arange(tasks), rows)
+    X = sparse.random_array((len(task), features), density=0.05, rng=rng, format="csr")
+    sign = np.where(np.arange(tasks) % 2, 1.0, -1.0)
+    w = rng.standard_normal(features)
+    score = (X @ w) * sign[task]
+    return X, score + 0.1 * rng.standard_normal(len(task)), task, sign
+
+
+def test_signs_that_flip_between_tasks_are_learnt():
+    X, y, task, sign = wide(rows=150)
+    rows = CentredRows(
+        Design.standardized(X, np.ones(len(y)), scale=False),
+        np.ones(len(y)),
+        np.arange(0, 901, 150),
+    )
+    target = rows.center(y)
+    relation = task_relation(rows, target, *ridge_scales(rows, target))
+    off = ~np.eye(6, dtype=bool)
+    assert np.corrcoef(relation[off], np.outer(sign, sign)[off])[0, 1] > 0.8
+    model = MultitaskClassifier(cv=3).fit(X, y > 0, task=task)
+    assert model.coef_.shape == (6, 2500)
+    alike = np.corrcoef(model.coef_)
+    assert np.mean(np.sign(alike[off]) == np.outer(sign, sign)[off]) > 0.9
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_related_weights_equal_the_kernel_solution(packed):
+    rng = np.random.default_rng(0)
+    offsets = np.array([0, 4, 9, 12])
+    code = np.repeat(np.arange(3), np.diff(offsets))
+    X = rng.standard_normal((12, 20)) * (rng.random((12, 20)) < 0.6)
+    weights = rng.choice([1.0, 2.0], 12)
+    design = Design.standardized(sparse.csr_array(X) if packed else X, weights)
+    rows = CentredRows(design, weights, offsets)
+    Z = X * design.inverse_scale - design.shift
+    root = np.sqrt(weights)
+    M = np.zeros((12, 12))
+    for t in range(3):
+        own = code == t
+        M[np.ix_(own, own)] = np.outer(root[own], root[own]) / weights[own].sum()
+    centre = np.eye(12) - M
+    Z = centre @ (root[:, None] * Z)
+    y = centre @ rng.standard_normal(12)
+    C, rest, noise = rng.standard_normal((3, 1)), 0.4, 0.7
+    omega = C @ C.T + rest * np.eye(3)
+    kernel = (Z @ Z.T) * omega[np.ix_(code, code)]
+    dual = np.linalg.solve(kernel + noise * np.eye(12), y)
+    W = omega[:, code] @ (dual[:, None] * Z)
+    found = solve_related(rows, y, C, rest, noise, tol=1e-12)
+    np.testing.assert_allclose(found, W, atol=1e-8)
+
+
+@pytest.mark.parametrize("features", [5, 60])
+def test_sizes_of_weights_and_noise_are_most_likely(features):
+    rng = np.random.default_rng(1)
+    offsets = np.array([0, 30, 55, 100])
+    code = np.repeat(np.arange(3), np.diff(offsets))
+    X = rng.standard_normal((100, features))
+    # With more features than rows, rows that come twice would tell of no noise at all.
+    weights = rng.choice([0.0, 1.0, 2.0 if features == 5 else 1.0], 100, p=[0.1, 0.7, 0.2])
+    W = 0.5 * rng.standard_normal((3, features))
+    y = np.einsum("ij,ij->i", X, W[code]) + rng.standard_normal(100)
+    rows = CentredRows(Design.plain(X), weights, offsets)
+    root = np.sqrt(weights)
+    target = rows.center(root * y)
+
+    def deviance(size, noise):
+        total = 0.0
+        for t in range(3):
+            own = np.repeat(np.flatnonzero(code == t), weights[code == t].astype(int))
+            covariance = noise * np.eye(len(own)) + size * X[own] @ X[own].T
+            one = np.ones(len(own))
+            inverse = np.linalg.inv(covariance)
+            projected = inverse - np.outer(inverse @ one, one @ inverse) / (one @ inverse @ one)
+            total += np.linalg.slogdet(covariance)[1] + np.log(one @ inverse @ one)
+            total += y[own] @ projected @ y[own]
+        return total
+
+    found = ridge_scales(rows, target)
+    best = deviance(*found)
+    for size in (0.95, 1.0, 1.05):
+        for noise in (0.95, 1.0, 1.05):
+            assert deviance(size * found[0], noise * found[1]) >= best - 1e-3
+    assert features > 5 or 0.3 < found[1] < 2.0
+
+
+def test_targets_without_signal_are_all_noise():
+    rng = np.random.default_rng(0)
+    rows = CentredRows(
+        Design.plain(rng.standard_normal((200, 30))), np.ones(200), np.array([0, 100, 200])
+    )
+    size, noise = ridge_scales(rows, rows.center(rng.standard_normal(200)))
+    assert 30 * size < 0.2 * noise and 0.7 < noise < 1.4
+    assert ridge_scales(rows, np.zeros(200))[0] < 1e-10
+
+
+def test_a_small_task_among_large_ones_is_told_by_its_own_rows():
+    """More rows than features in most tasks, none of which has to do with another."""
+    rng = np.random.default_rng(0)
+    sizes = np.array([60, 900, 900, 900])
+    task = np.repeat(np.arange(4), sizes)
+    X = sparse.random_array((len(task) + 500, 300), density=0.1, rng=rng, format="csr")
+    W = 2.0 * rng.standard_normal((4, 300))
+    own = np.append(task, np.zeros(500, dtype=int))
+    y = np.asarray(X.multiply(W[own]).sum(axis=1)).ravel() + 0.5 * rng.standard_normal(len(own)) > 0
+    with mock.patch("comtl.hierarchical.library.MOST_WORK", 0.0):
+        model = MultitaskClassifier(cv=3).fit(X[: len(task)], y[: len(task)], task=task)
+    found = model.score(X[len(task) :], y[len(task) :], task=own[len(task) :])
+    alone = RidgeClassifier(1.0).fit(X[:60], y[:60]).score(X[len(task) :], y[len(task) :])
+    assert found > alone - 0.03

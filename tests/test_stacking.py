@@ -1,0 +1,127 @@
+"""Weights of members, cuts between classes and errors of tasks, from rows not seen."""
+
+import numpy as np
+import pytest
+
+from comtl import MultitaskRegressor
+from comtl.hierarchical.intervals import Residuals
+from comtl.hierarchical.stacking import stack_odds, stack_values
+from comtl.hierarchical.thresholds import METRICS, best_cuts
+
+
+def test_weights_of_members_are_optimal():
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((200, 4))
+    truth = scores[:, 0] - 0.5 * scores[:, 1] + rng.standard_normal(200)
+    weights = rng.uniform(0.5, 2.0, 200)
+    found = stack_values(scores, truth, weights)
+    slope = scores.T @ (weights * (scores @ found - truth))
+    assert np.all(found >= 0) and np.all(slope >= -1e-8)
+    np.testing.assert_allclose(slope[found > 0], 0.0, atol=1e-8)
+    signs = np.where(truth > 0.3, 1.0, -1.0)
+    shares, shift = stack_odds(scores, signs, weights)
+    chance = 1.0 / (1.0 + np.exp(-(scores @ shares + shift)))
+    gap = weights * (chance - (signs > 0))
+    slope = scores.T @ gap
+    assert np.all(shares >= 0) and np.all(slope > -0.05)
+    np.testing.assert_allclose(slope[shares > 1e-6], 0.0, atol=0.05)
+    assert abs(gap.sum()) < 0.05
+
+
+@pytest.mark.parametrize("stack", ["values", "odds"])
+def test_weights_are_drawn_to_a_member_where_chance_may_have_made_their_gain(stack):
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((300, 4))
+
+    def weights(truth, base):
+        if stack == "values":
+            return stack_values(scores, truth, np.ones(300), base)
+        return stack_odds(scores, np.where(truth > 0, 1.0, -1.0), np.ones(300), base)[0]
+
+    alone = np.eye(4)[1]
+    told = scores @ [0.5, 0.2, 1.0, 0.0] + rng.standard_normal(300)
+    best = weights(told, None)
+    near = weights(told, 1)
+    np.testing.assert_allclose(near, best, atol=0.1)
+    # The member and noise: there is nothing to gain beyond it.
+    noise = rng.standard_normal(300) if stack == "values" else rng.logistic(size=300)
+    chance = scores[:, 1] + noise
+    far, near = np.abs(weights(chance, None) - alone), np.abs(weights(chance, 1) - alone)
+    assert near.sum() < 0.5 * far.sum()
+
+
+def test_weights_that_sum_to_one_count_rows_alike():
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((80, 3))
+    truth = scores @ [0.5, 0.2, 1.0] + 2.0 * rng.standard_normal(80)
+    signs, ones, shares = np.where(truth > 0, 1.0, -1.0), np.ones(80), np.full(80, 1.0 / 80)
+    plain = stack_values(scores, truth, ones, 1)
+    assert 0.0 < plain[0] < stack_values(scores, truth, ones)[0]
+    np.testing.assert_allclose(stack_values(scores, truth, shares, 1), plain)
+    expected = stack_odds(scores, signs, ones, 1)[0]
+    np.testing.assert_allclose(stack_odds(scores, signs, shares, 1)[0], expected)
+    # Rows told twice are rows of weight two.
+    twice = stack_values(*(np.concatenate([it, it]) for it in (scores, truth, ones)), 1)
+    np.testing.assert_allclose(stack_values(scores, truth, 2.0 * ones, 1), twice)
+
+
+def test_a_stack_with_little_signal_leans_on_the_mixed_model():
+    shares = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, task = rng.standard_normal((120, 4)), np.repeat(np.arange(12), 10)
+        y = X[:, 0] + 2.0 * rng.standard_normal(120)
+        model = MultitaskRegressor(cv=3).fit(X, y, task=task)
+        shares.append(model.weights_["isotropic"] / sum(model.weights_.values()))
+        assert model.members_["isotropic"].shrink_common
+    assert np.mean(shares) > 0.4
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_no_cut_is_better(metric):
+    from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
+
+    rng = np.random.default_rng(0)
+    scores, task = rng.standard_normal(300), rng.integers(0, 4, 300)
+    truth = scores + rng.standard_normal(300) > 1.0
+    named = {
+        "accuracy": accuracy_score,
+        "balanced_accuracy": balanced_accuracy_score,
+        "f1": f1_score,
+        "macro_f1": lambda a, b: f1_score(a, b, average="macro"),
+    }[metric]
+
+    def value(cut):
+        return np.mean(
+            [
+                named(truth[task == t], scores[task == t] > np.broadcast_to(cut, 300)[task == t])
+                for t in range(4)
+            ]
+        )
+
+    cuts = best_cuts(metric, scores, truth, np.ones(300), task, 5)
+    assert value(cuts[task]) >= max(value(other) for other in np.linspace(-2, 2, 81)) - 0.01
+    assert np.all(np.isfinite(cuts)) and len(cuts) == 5
+
+
+def test_cuts_follow_the_level_of_a_task():
+    rng = np.random.default_rng(0)
+    task, level = np.repeat([0, 1], 200), np.repeat([-3.0, 3.0], 200)
+    noise = rng.standard_normal(400)
+    cuts = best_cuts("macro_f1", level + noise, noise > 0, np.ones(400), task, 2)
+    np.testing.assert_allclose(cuts, [-3.0, 3.0], atol=0.3)
+
+
+def test_errors_of_tasks_with_few_rows_lean_on_all():
+    rng = np.random.default_rng(0)
+    task = np.repeat([0, 1, 2], [500, 500, 2])
+    errors = rng.standard_normal(1002) * np.array([1.0, 3.0, 0.01])[task]
+    found = Residuals.of(errors, np.ones(1002), task, 4, between=7.0)
+    assert found.scales[0] == pytest.approx(1.0, rel=0.1)
+    assert found.scales[1] == pytest.approx(3.0, rel=0.1)
+    assert found.scales[2] > 1.0
+    level = np.mean(errors**2)
+    np.testing.assert_allclose(found.scales[3:], np.sqrt([level, level + 7.0]))
+    low, high = found.quantiles(0.9)
+    inside = (errors >= low * found.scales[task]) & (errors <= high * found.scales[task])
+    assert 0.88 < inside.mean() < 0.93
