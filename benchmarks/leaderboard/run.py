@@ -156,13 +156,7 @@ def main() -> None:
     store = Store(folder / "leaderboard.csv", KEYS, VALUES)
     times = Store(folder / "leaderboard_times.csv", KEYS, ["seconds"])
     wanted = cells(options.repeats, options.methods.split(","), options.sets.split(","))
-    run_cells(
-        wanted,
-        store,
-        times,
-        jobs=options.jobs,
-        report=lambda a, b: print(f"{a} of {b}", flush=True),
-    )
+    run_cells(wanted, store, times, jobs=options.jobs, report=_report)
     write_atomically(ROOT / "leaderboard.md", page(store.rows()).encode())
 
 

@@ -80,7 +80,7 @@ def _by_conjugate_gradients(system: FeatureSystem, inner: Inner) -> tuple[Factor
     solution = conjugate_gradient(
         system.operator,
         system.right(),
-        preconditioner=system.preconditioner(),
+        preconditioner=system.preconditioner(inner.tol),
         tol=inner.tol,
         max_iter=inner.max_iter,
     )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from .arrays import Array, namespace, with_ones
-from .datafits.base import Datafit, Expansion
+from .datafits.base import Datafit, Expansion, FeaturePenalty
 from .datafits.own_columns import own_columns
 from .factors import Factors
 from .solvers.sylvester import TwoTermSylvester
 from .state import State
+
+PASSES = 24.0
+"""Passes over wide rows in which the residual falls by e, without their inner products; see
+benchmarks/bench_row_kernels.md."""
 
 
 def feature_mixing(state: State, *, factor: bool = True) -> Array:
@@ -100,19 +105,44 @@ class FeatureSystem:
         small = mixing.T @ (self.expansion.curvature_sums[:, None] * mixing)
         return TwoTermSylvester(self.datafit.covariance, small, self.alpha, self.low)
 
-    def preconditioner(self) -> Callable[[Array], Array]:
-        """Approximate inverse; all but exact for weights of each task's own, with few rows each."""
-        return self._by_task() or self._by_parts()
+    def preconditioner(self, tol: float = 1e-6) -> Callable[[Array], Array]:
+        """Approximate inverse, for a residual that is to fall by ``tol``.
+
+        All but exact where tasks, or all of them, have few rows.
+        """
+        return self._by_task() or self._by_rows(tol) or self._by_parts()
+
+    def _level(self) -> float:
+        """Penalty of the tasks' intercepts.
+
+        Those that are next to free are told from slopes to half the digits.
+        """
+        least = 1e-7 * float(self.xp.max(self.expansion.curvature_sums))
+        return max(2.0 * self.state.pooling, least) if self.state.pooled else float("inf")
+
+    def _by_rows(self, tol: float) -> Callable[[Array], Array] | None:
+        """All unknowns by the rows' inner products."""
+        state = self.state
+        if not self.columns:
+            return None
+        penalty = FeaturePenalty(
+            self.alpha,
+            self.low if self.width else self.low[:, :0],
+            float("inf") if state.shared is None else 2.0 * state.shared,
+            self._level(),
+            state.intercept,
+        )
+        solve = self.expansion.row_ridge(self.mixing, penalty, -PASSES * math.log(tol))
+        if solve is None:
+            return None
+        return lambda flat: self._flat(*solve(*self.unpack(flat)))
 
     def _by_task(self) -> Callable[[Array], Array] | None:
         """Ridge of each task and of the shared part; None unless ``G`` is held at the identity."""
         state, xp = self.state, self.xp
         if self.low.shape[1] or not self.width or not own_columns(self.mixing[:, : self.width]):
             return None
-        sums = self.expansion.curvature_sums
-        # Intercepts that are next to free are told from slopes to half the digits.
-        least = 1e-7 * float(xp.max(sums))
-        level = max(2.0 * state.pooling, least) if state.pooled else float("inf")
+        sums, level = self.expansion.curvature_sums, self._level()
         ridge = None if state.shared is None else 2.0 * state.shared
         solve = self.expansion.task_ridge(self.alpha, level, ridge)
         if solve is None:

@@ -109,6 +109,30 @@ class TaskQuadratic(Quadratic):
 TaskSolve = Callable[[Array, Array], tuple[Array, Array]]
 """Maps ``(P, k)`` and ``(T,)`` to the like."""
 
+RowSolve = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
+"""Maps ``(P, k)``, ``(T,)`` and one number to the like."""
+
+
+@dataclass(frozen=True)
+class FeaturePenalty:
+    """What the feature step adds to the Hessian of the loss; infinite for what is not fitted.
+
+    Parameters
+    ----------
+    alpha, low : float and array of shape (P, r)
+        ``αI - NNᵀ`` for every column of ``F``.
+    shared, level : float
+        For a last column that all tasks share, and for the intercept of each task.
+    offset : bool
+        Whether there is a common intercept, which has no penalty.
+    """
+
+    alpha: float
+    low: Array
+    shared: float
+    level: float
+    offset: bool
+
 
 class Expansion(ABC):
     """Local quadratic model of the loss at a point; exact for quadratic losses."""
@@ -141,6 +165,13 @@ class Expansion(ABC):
         ``alpha`` is added for the weights, ``level`` for the intercepts, infinite for none, and
         ``shared`` for weights that all tasks share, a last column. None where that would take more
         than it is worth.
+        """
+        return None
+
+    def row_ridge(self, mixing: Array, penalty: FeaturePenalty, passes: float) -> RowSolve | None:
+        """Inverse of the Hessian by ``Q``, the tasks' intercepts and the common one, penalised.
+
+        None where it would cost more than ``passes`` over the rows.
         """
         return None
 

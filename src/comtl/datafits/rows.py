@@ -24,6 +24,7 @@ from ..factors import Factors
 from ..losses import Loss
 from .base import Datafit
 from .own_columns import FEWEST, own_columns, own_scores, own_sums, own_weights
+from .row_kernels import inner_products, scaled_rows
 from .rows_expansion import RowsExpansion, linear_terms
 
 Values = Callable[[slice, Array], Array]
@@ -100,6 +101,16 @@ class RowsDatafit(Datafit):
         if self.rows is not None:
             weights = self.blocks.backward(weights[:, None])[:, 0]
         return self.design.covariance(weights)
+
+    @cached_property
+    def products(self) -> np.ndarray:
+        """Inner products of all cells' rows, on the host."""
+        return inner_products(*scaled_rows(self.design, self.rows)).astype(np.float64, copy=False)
+
+    def latent(self, features: Array) -> Array:
+        """Return ``x_iᵀ Q`` for every cell."""
+        found = self.design @ features
+        return found if self.rows is None else taken(found, self.rows)
 
     @cached_property
     def curvature(self) -> Array:

@@ -16,8 +16,10 @@ from ..arrays import (
     with_ones,
 )
 from ..factors import Factors
-from .base import Expansion, TaskQuadratic, TaskSolve
-from .task_kernels import TaskKernels, TaskRidge
+from . import row_kernels
+from .base import Expansion, FeaturePenalty, RowSolve, TaskQuadratic, TaskSolve
+from .row_kernels import RowRidge, worth_a_kernel
+from .task_kernels import DIGITS, TaskKernels, TaskRidge
 
 if TYPE_CHECKING:
     from .rows import RowsDatafit
@@ -117,6 +119,21 @@ class RowsExpansion(Expansion):
         cells = fit.rows, self.curvature, fit.offsets
         kernels = TaskKernels.of(fit.design, *cells, (1.0 / alpha, 1.0 / level))
         return None if kernels is None else TaskRidge(fit, kernels, alpha, level, shared)
+
+    def row_ridge(self, mixing: Array, penalty: FeaturePenalty, passes: float) -> RowSolve | None:
+        fit, width = self.datafit, mixing.shape[1]
+        if (
+            on_device(fit.y)
+            or penalty.low.shape[1] > len(fit.y)
+            or len(fit.y) > row_kernels.MOST_CELLS
+        ):
+            return None
+        # Weights count as repetitions, for this choice too: it shows in the last digits.
+        cells = max(float(np.count_nonzero(fit.weights)), fit.n_weighted)
+        if not worth_a_kernel(fit.design.X, cells, width, passes):
+            return None
+        ridge = RowRidge(fit, self.curvature, mixing, penalty)
+        return ridge if ridge.largest <= DIGITS else None
 
     def task_gradient(self, features: Array) -> Array:
         slope = self.slope

@@ -11,11 +11,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
-from ..arrays import segment_sum, taken
+from ..arrays import segment_sum
 from ..design import Design
 from ..solvers.conjugate_gradient import conjugate_gradient
+from .row_kernels import inner_products, scaled_rows
 
 if TYPE_CHECKING:
     from .rows import RowsDatafit
@@ -51,18 +51,11 @@ class TaskKernels:
         tasks, most = len(counts), int(counts.max(initial=0))
         if most > min(MOST_ROWS, design.shape[1]) or tasks * most**2 > MOST_NUMBERS:
             return None
-        X = design.X if rows is None else taken(design.X, rows)
-        X = X * design.inverse_scale[None, :]
-        X = X.tocsr() if sparse.issparse(X) else X
-        constant = X @ design.shift
-        square = float(design.shift @ design.shift)
+        X, levels, square = scaled_rows(design, rows)
         kernels = np.zeros((tasks, most, most))
         for task, (start, stop) in enumerate(pairwise(offsets)):
-            part, count = X[start:stop], stop - start
-            kernel = part @ part.T
-            kernel = kernel.toarray() if sparse.issparse(kernel) else kernel
-            level = constant[start:stop]
-            kernel = kernel - level[:, None] - level + square
+            kernel = inner_products(X[start:stop], levels[start:stop], square)
+            count = stop - start
             kernels[task, :count, :count] = sizes[0] * kernel + sizes[1]
         own_task = np.repeat(np.arange(tasks), counts)
         places = np.arange(len(own_task)) + most * own_task - offsets[:-1][own_task]

@@ -38,7 +38,7 @@ def conjugate_gradient(
     direction = xp.asarray(scaled, copy=True)
     power = dot(residual, scaled)
     iterations, size = 0, start
-    while iterations < max_iter and size > tol * start:
+    while iterations < max_iter:
         image = operator(direction)
         curvature = dot(direction, image)
         # Roundoff at the end of the road: no direction of descent is left.
@@ -48,13 +48,14 @@ def conjugate_gradient(
         # In place, since these vectors are the largest arrays of a fit with many features.
         x += step * direction
         residual -= step * image
+        iterations, size = iterations + 1, norm(residual)
+        if size <= tol * start:
+            break  # Before the preconditioner, which may well cost more than the operator.
         scaled = residual if preconditioner is None else preconditioner(residual)
         fresh = dot(residual, scaled)
         direction *= fresh / power
         direction += scaled
         power = fresh
-        size = norm(residual)
-        iterations += 1
     stats = {"iterations": iterations, "residual": size / start}
     return Solution(x, "cg", size <= tol * start, stats)
 
