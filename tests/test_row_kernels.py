@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 from comtl import BiFactorClassifier, BiFactorRegressor, systems
 from comtl.baselines import FactoredRegressor, GroupOverlapRegressor
 from comtl.datafits import row_kernels
-from comtl.datafits.rows import RowsDatafit
-from comtl.design import Design
 from comtl.factors import Factors
 from comtl.learned_relations import LearnedRelation
 from comtl.losses import Logistic, Squared
@@ -20,22 +17,9 @@ from comtl.penalties import Ridge
 from comtl.solvers.conjugate_gradient import conjugate_gradient
 from comtl.state import State
 from comtl.systems import FeatureSystem
+from wide_rows import wide
 
-SIZES = (4, 7, 1, 5)
 P, K = 40, 2
-
-
-def wide(seed=0, packed=False, loss=None, picked=False):
-    """Cells of four tasks, fewer in all than features."""
-    rng = np.random.default_rng(seed)
-    n = sum(SIZES)
-    X = rng.standard_normal((n, P)) * (rng.random((n, P)) < 0.6)
-    weights = rng.choice([0.0, 1.0, 2.0], n, p=[0.1, 0.6, 0.3])
-    design = Design.standardized(sparse.csr_array(X) if packed else X, np.ones(n))
-    y = np.where(rng.random(n) < 0.5, -1.0, 1.0)
-    offsets = np.concatenate([[0], np.cumsum(SIZES)])
-    rows = rng.permutation(n) if picked else None
-    return RowsDatafit(design, y, weights, offsets, loss or Squared(), rows)
 
 
 def state_of(learned=True, shared=None, intercept=True, pooling=0.3, strength=0.4, seed=1):
@@ -61,7 +45,7 @@ def test_it_inverts_the_explicit_hessian(
     packed, picked, loss, learned, shared, intercept, pooling, monkeypatch
 ):
     monkeypatch.setattr(systems, "PASSES", 1e9)
-    datafit = wide(packed=packed, picked=picked, loss=loss)
+    datafit = wide(P, packed=packed, picked=picked, loss=loss)
     system = system_of(datafit, state_of(learned, shared, intercept, pooling))
     exact = np.linalg.solve(system.matrix(), system.right())
     found = system._by_rows(0.5)(system.right())
@@ -78,7 +62,7 @@ def test_it_inverts_the_explicit_hessian(
 def test_it_is_an_inverse_for_any_penalty(seed, strength, learned):
     with mock.patch.object(systems, "PASSES", 1e9):
         system = system_of(
-            wide(seed),
+            wide(P, seed),
             state_of(learned, strength=strength, intercept=False, pooling=np.inf, seed=seed),
         )
         right = np.random.default_rng(seed).standard_normal(system.size)
@@ -88,7 +72,7 @@ def test_it_is_an_inverse_for_any_penalty(seed, strength, learned):
 
 def test_the_shared_part_alone(monkeypatch):
     monkeypatch.setattr(systems, "PASSES", 1e9)
-    system = system_of(wide(), state_of(shared=0.2), factor=False)
+    system = system_of(wide(P), state_of(shared=0.2), factor=False)
     exact = np.linalg.solve(system.matrix(), system.right())
     np.testing.assert_allclose(system._by_rows(0.5)(system.right()), exact, atol=1e-9)
 
@@ -96,11 +80,11 @@ def test_the_shared_part_alone(monkeypatch):
 def test_where_it_is_not_worth_it(monkeypatch):
     """With more rows than features, rows with few entries, and where no digits would be left."""
     monkeypatch.setattr(systems, "PASSES", 1e9)
-    assert system_of(wide(), state_of())._by_rows(0.5) is not None
-    assert system_of(wide(), state_of(learned=False, strength=1e-12))._by_rows(0.5) is None
+    assert system_of(wide(P), state_of())._by_rows(0.5) is not None
+    assert system_of(wide(P), state_of(learned=False, strength=1e-12))._by_rows(0.5) is None
     for room, name, value in ((systems, "PASSES", 1e-3), (row_kernels, "MOST_CELLS", 16)):
         with mock.patch.object(room, name, value):
-            assert system_of(wide(), state_of())._by_rows(0.5) is None
+            assert system_of(wide(P), state_of())._by_rows(0.5) is None
 
 
 def table(seed=0, rows=12, features=150):

@@ -11,29 +11,13 @@ from scipy import sparse
 from comtl.baselines import IndependentClassifier, IndependentRegressor, MeanRegularizedRegressor
 from comtl.datafits import rows as rows_module
 from comtl.datafits import task_kernels
-from comtl.datafits.rows import RowsDatafit
-from comtl.design import Design
 from comtl.factors import Factors
 from comtl.losses import Logistic, Squared
 from comtl.penalties import Free, Ridge
 from comtl.solvers.conjugate_gradient import conjugate_gradient
 from comtl.state import State
 from comtl.systems import FeatureSystem
-
-SIZES = (4, 7, 1, 5)
-
-
-def wide(seed=0, packed=True, loss=None, picked=False, features=12):
-    """Cells of four tasks with fewer rows each than features."""
-    rng = np.random.default_rng(seed)
-    n = sum(SIZES)
-    X = rng.standard_normal((n, features)) * (rng.random((n, features)) < 0.6)
-    weights = rng.choice([0.0, 1.0, 2.0], n, p=[0.1, 0.6, 0.3])
-    design = Design.standardized(sparse.csr_array(X) if packed else X, np.ones(n))
-    y = np.where(rng.random(n) < 0.5, -1.0, 1.0)
-    offsets = np.concatenate([[0], np.cumsum(SIZES)])
-    rows = rng.permutation(n) if picked else None
-    return RowsDatafit(design, y, weights, offsets, loss or Squared(), rows)
+from wide_rows import wide
 
 
 def state_of(datafit, shared=None, intercept=True, pooling=0.3, seed=1):
@@ -55,7 +39,7 @@ def state_of(datafit, shared=None, intercept=True, pooling=0.3, seed=1):
 @pytest.mark.parametrize("picked", [True, False])
 @pytest.mark.parametrize("common", [True, False])
 def test_own_columns_are_the_products_of_all(packed, picked, common):
-    datafit = wide(packed=packed, picked=picked)
+    datafit = wide(12, packed=packed, picked=picked)
     rng = np.random.default_rng(2)
     mixing = np.eye(4) if not common else np.column_stack([np.eye(4), np.ones(4)])
     features = rng.standard_normal((12, mixing.shape[1]))
@@ -76,7 +60,7 @@ def test_own_columns_are_the_products_of_all(packed, picked, common):
 @pytest.mark.parametrize("shared", [None, 0.2])
 @pytest.mark.parametrize(("intercept", "pooling"), [(True, 0.3), (True, np.inf), (False, np.inf)])
 def test_kernels_invert_the_normal_equations(packed, picked, loss, shared, intercept, pooling):
-    datafit = wide(packed=packed, picked=picked, loss=loss)
+    datafit = wide(12, packed=packed, picked=picked, loss=loss)
     state = state_of(datafit, shared, intercept, pooling)
     system = FeatureSystem(datafit, datafit.expand(state.factors), state)
     assert system._by_task() is not None
@@ -93,7 +77,7 @@ def test_kernels_invert_the_normal_equations(packed, picked, loss, shared, inter
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.floats(1e-4, 1e4), st.floats(1e-3, 1e3))
 def test_the_inverse_is_one_for_any_penalties(seed, alpha, level):
-    datafit = wide(seed)
+    datafit = wide(12, seed)
     expansion = datafit.expand(state_of(datafit).factors)
     rng = np.random.default_rng(seed)
     right, sums = rng.standard_normal((12, 4)), rng.standard_normal(4)
@@ -104,13 +88,13 @@ def test_the_inverse_is_one_for_any_penalties(seed, alpha, level):
 
 
 def test_kernels_too_large_are_not_made():
-    datafit = wide()
+    datafit = wide(12)
     expansion = datafit.expand(state_of(datafit).factors)
     assert expansion.task_ridge(1.0, 1.0, None) is not None
     for name, value in (("MOST_ROWS", 6), ("MOST_NUMBERS", 100)):
         with mock.patch.object(task_kernels, name, value):
             assert expansion.task_ridge(1.0, 1.0, None) is None
-    narrow = wide(features=5)
+    narrow = wide(5)
     assert narrow.expand(state_of(narrow).factors).task_ridge(1.0, 1.0, None) is None
 
 
@@ -161,5 +145,5 @@ def test_next_to_no_penalty(kind, monkeypatch):
     X, y = rng.standard_normal((40, 60)), rng.standard_normal(40)
     model = kind(1e-10).fit(X, y, task=task)
     np.testing.assert_allclose(model.predict(X, task=task), y, atol=1e-2)
-    datafit = wide()
+    datafit = wide(12)
     assert datafit.expand(state_of(datafit).factors).task_ridge(1e-12, 1.0, None) is None
