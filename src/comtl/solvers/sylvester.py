@@ -74,13 +74,15 @@ class TwoTermSylvester:
             ],
             axis=0,
         )
-        leading = (covariance.values - covariance.rest)[None, :] * values[:, None]
-        scale = xp.concat(
-            [leading, -xp.ones((small.shape[0], low.shape[1]), dtype=low.dtype)], axis=1
-        )
+        # Tasks with as many rows each, and a column of their own, have all values in common.
+        distinct, place = xp.unique_inverse(values)
+        leading = (covariance.values - covariance.rest)[None, :] * distinct[:, None]
+        rest = -xp.ones((distinct.shape[0], low.shape[1]), dtype=low.dtype)
+        scale = xp.concat([leading, rest], axis=1)
         eye = xp.eye(gram.shape[0], dtype=low.dtype)
-        system = self._outside[:, None, None] * eye + gram[None, :, :] * scale[:, None, :]
-        self._small = scale[:, :, None] * xp.linalg.inv(system)
+        outside = (covariance.rest * distinct + alpha)[:, None, None]
+        system = outside * eye + gram[None, :, :] * scale[:, None, :]
+        self._small = xp.take(scale[:, :, None] * xp.linalg.inv(system), place, axis=0)
 
     def __call__(self, right: Array) -> Array:
         turned = right @ self._turn
