@@ -8,7 +8,6 @@ With penalty ``R`` and rows ``Φ`` of curvature ``C``, as for one task in ``task
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,8 +128,8 @@ class RowRidge:
         if np.isfinite(penalty.shared):
             kernel += fit.products / penalty.shared
         if np.isfinite(penalty.level):
-            for start, stop in pairwise(fit.offsets):
-                kernel[start:stop, start:stop] += 1.0 / penalty.level
+            task = np.repeat(np.arange(fit.n_tasks), np.diff(fit.offsets))
+            kernel += (task[:, None] == task) / penalty.level
         return kernel
 
     def _over_penalty(self, matrix: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
