@@ -8,6 +8,7 @@ With penalty ``R`` and rows ``Φ`` of curvature ``C``, as for one task in ``task
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,10 +105,19 @@ class RowRidge:
         kernel *= self._root
         self.largest = float(np.diagonal(kernel).max(initial=0.0))
         kernel.reshape(-1)[:: len(kernel) + 1] += 1.0
-        self._factor = linalg.cho_factor(kernel, overwrite_a=True, check_finite=False)
-        # The common intercept has no penalty: it is what makes its cells' values sum to their due.
-        self._flat = self._solved(self._root) if penalty.offset else np.zeros_like(self._root)
-        self._spread = float(self._root @ self._flat)
+        self._matrix = kernel
+
+    @cached_property
+    def _factor(self) -> tuple[np.ndarray, bool]:
+        return linalg.cho_factor(self._matrix.T, overwrite_a=True, check_finite=False)
+
+    @cached_property
+    def _flat(self) -> np.ndarray:
+        """What one on the common intercept makes of the cells.
+
+        It has no penalty: it is what makes the cells' values sum to their due.
+        """
+        return self._solved(self._root) if self.penalty.offset else np.zeros_like(self._root)
 
     def _solved(self, values: np.ndarray) -> np.ndarray:
         return linalg.cho_solve(self._factor, values, check_finite=False)
@@ -147,7 +157,8 @@ class RowRidge:
         fit, root = self.datafit, self._root
         slopes, deviations = self._over_penalty(matrix, sums)
         inner = self._solved(root * fit.scores(slopes, self.mixing, deviations))
-        offset = (float(total) - float(root @ inner)) / self._spread if self._spread else 0.0
+        spread = float(root @ self._flat)
+        offset = (float(total) - float(root @ inner)) / spread if spread else 0.0
         values = (root * (inner + offset * self._flat)).astype(matrix.dtype, copy=False)
         each = segment_sum(values, fit.offsets)
         back = fit.backward(values, each, self.mixing)
