@@ -1,4 +1,4 @@
-"""Sweeps of FeatureLearningRegressor (MTFL): the step beyond a sweep, and the smoothing's floor.
+"""Sweeps of FeatureLearningRegressor (MTFL): step beyond a sweep, smoothing's floor, which side.
 
 Without intercepts, one thread; `gap` is how far the objective with the exact trace norm lies above
 that of accelerated proximal gradients. School: a fifth of the rows, where COMTL_DATA is set.
@@ -10,6 +10,7 @@ import platform
 import time
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +19,11 @@ import scipy
 from threadpoolctl import threadpool_limits
 
 from comtl import TaskStratifiedKFold
-from comtl.baselines import FeatureLearningRegressor
+from comtl.baselines import FeatureLearningRegressor, whole
 from comtl.datasets import SYNTHETIC
 
 ALPHAS = (0.001, 0.01, 0.1, 1.0, 10.0)
+STRONG = (10.0, 100.0, 1_000.0)
 VARIANTS = ((1e-6, False), (1e-6, True), (1e-7, True), (1e-8, True))
 
 
@@ -36,6 +38,18 @@ def problems():
         table = table.iloc[part]
         X = table.drop(columns=["y", "task"]).to_numpy(float)
         yield "school", X, table["y"].to_numpy(float), table["task"].to_numpy()
+
+
+def wide_problems():
+    for tasks, features in ((12, 1_500), (60, 1_500), (12, 6_000)):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((600, 300)) @ rng.standard_normal((300, features))
+        X += 10.0 * rng.standard_normal(X.shape)
+        W = rng.standard_normal((features, 2)) @ rng.standard_normal((2, tasks))
+        task = np.arange(600) % tasks
+        signal = np.sum(X * W.T[task], axis=1)
+        y = signal / signal.std() + rng.standard_normal(600)
+        yield "wide", X, y, task
 
 
 def standardized(X, y, task):
@@ -74,8 +88,8 @@ def optimum(alpha, X, y, codes, steps=1_500):
     return objective(W, alpha, X, y, codes)
 
 
-def fitted(alpha, smoothing, reach, X, y, task):
-    params = {"fit_intercept": False, "max_iter": 2_000, "random_state": 0}
+def fitted(alpha, X, y, task, *, smoothing=1e-7, reach=True, tol=1e-6):
+    params = {"fit_intercept": False, "max_iter": 2_000, "tol": tol}
     model = FeatureLearningRegressor(alpha, **params)
     model.smoothing = smoothing
     schedule = replace(model._schedule(), lengthen=reach)
@@ -85,25 +99,54 @@ def fitted(alpha, smoothing, reach, X, y, task):
     return model, time.process_time() - began
 
 
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    print("# MTFL: sweeps to tol=1e-6\n\nWritten by `python benchmarks/bench_trace_norm.py`.\n")
-    versions = f"NumPy {np.__version__}, SciPy {scipy.__version__}"
-    print(f"Python {platform.python_version()}, {versions}, one core.")
-    print("Cells: sweeps, CPU seconds, gap.\n")
-    names = [f"floor {s:g}, {'with' if r else 'without'} step beyond" for s, r in VARIANTS]
+def table(names, problems, fits, alphas=ALPHAS, steps=1_500):
+    """Print sweeps, seconds and gaps, a column for each way to fit."""
     print("| set (P, T, rows) | alpha | " + " | ".join(names) + " |")
     print("| --- " * (2 + len(names)) + "|")
+    for name, X, y, task in problems:
+        cells = standardized(X, y, task)
+        size = f"{name} ({X.shape[1]}, {cells[2].max() + 1}, {len(y)})"
+        for alpha in alphas:
+            found = [fit(alpha, X, y, task) for fit in fits]
+            values = [objective(m._state.factors.coef, alpha, *cells) for m, _ in found]
+            best = min(optimum(alpha, *cells, steps=steps), *values)
+            row = [
+                f"{m.n_iter_}, {seconds:.2f}, {value / best - 1.0:.0e}"
+                for (m, seconds), value in zip(found, values, strict=True)
+            ]
+            print(f"| {size} | {alpha:g} | " + " | ".join(row) + " |", flush=True)
+
+
+class LongerSide:
+    """Stands in for the relation of columns: that of rows, of which the weights have more."""
+
+    @staticmethod
+    def of(between):
+        return between
+
+
+def longer(*problem, **rest):
+    """Fit with the relation learned on the longer side of the weights."""
+    kept, whole.AcrossColumns = whole.AcrossColumns, LongerSide
+    try:
+        return fitted(*problem, **rest)
+    finally:
+        whole.AcrossColumns = kept
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    print("# MTFL: sweeps\n\nWritten by `python benchmarks/bench_trace_norm.py`.\n")
+    versions = f"NumPy {np.__version__}, SciPy {scipy.__version__}"
+    print(f"Python {platform.python_version()}, {versions}, one core.")
+    print("Cells: sweeps, CPU seconds, gap.\n\n## Step beyond and floor, tol=1e-6\n")
+    names = [f"floor {s:g}, {'with' if r else 'without'} step beyond" for s, r in VARIANTS]
+    ways = [partial(fitted, smoothing=s, reach=r) for s, r in VARIANTS]
+    sides = "longer", "shorter"
     with threadpool_limits(1):
-        for name, X, y, task in problems():
-            cells = standardized(X, y, task)
-            size = f"{name} ({X.shape[1]}, {cells[2].max() + 1}, {len(y)})"
-            for alpha in ALPHAS:
-                found = [fitted(alpha, *variant, X, y, task) for variant in VARIANTS]
-                values = [objective(m._state.factors.coef, alpha, *cells) for m, _ in found]
-                best = min(optimum(alpha, *cells), *values)
-                row = [
-                    f"{m.n_iter_}, {seconds:.2f}, {value / best - 1.0:.0e}"
-                    for (m, seconds), value in zip(found, values, strict=True)
-                ]
-                print(f"| {size} | {alpha:g} | " + " | ".join(row) + " |", flush=True)
+        table(names, problems(), ways)
+        print("\n## Side of the weights that the relation is learned on, tol=1e-6\n")
+        table(sides, problems(), [longer, fitted])
+        print("\n## The same on wide rows, tol=1e-4\n")
+        ways = [partial(longer, tol=1e-4), partial(fitted, tol=1e-4)]
+        table(sides, wide_problems(), ways, alphas=STRONG, steps=400)

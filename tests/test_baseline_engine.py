@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from comtl.alternation import Recipe, Schedule, start_state
 from comtl.baselines.whole import whole_recipe
-from comtl.learned_relations import RidgedRelation
+from comtl.learned_relations import AcrossColumns, RidgedRelation
 from comtl.losses import Logistic, Squared
 from comtl.penalties import Ridge
 from comtl.solvers.arrow import solve_arrow
@@ -164,11 +164,39 @@ def test_ridged_relation_has_its_derivatives():
     assert_allclose(alpha * step - low @ (low.T @ step), change, atol=1e-9)
 
 
-def test_a_new_row_costs_what_the_whitener_says():
+def test_a_relation_of_columns_has_its_derivatives():
+    rng = np.random.default_rng(0)
+    factor = rng.standard_normal((6, 3))
+    penalty = AcrossColumns.of(RidgedRelation(0.7, ridge=0.4)).started(factor, 0.1)
+    there = factor + 0.1 * rng.standard_normal(factor.shape)
+    assert_allclose(penalty.gradient(there), numeric_gradient(penalty.value, there), atol=1e-6)
+    turn, step = penalty.turn(factor), rng.standard_normal(factor.shape)
+    change = penalty.gradient(factor + step @ turn.T) - penalty.gradient(factor)
+    assert_allclose(change @ turn, step, atol=1e-9)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 5), st.floats(1e-12, 1.0))
+def test_both_sides_have_one_value_but_for_the_smoothing(seed, rows, columns, epsilon):
+    """At their best either is the squared sum of roots, the longer side with more of them."""
+    factor = np.random.default_rng(seed).standard_normal((rows, columns))
+    squares = np.linalg.svd(factor, compute_uv=False) ** 2
+    roots = np.sqrt(squares + epsilon * squares[0])
+    for penalty, size in (
+        (RidgedRelation(0.7, ridge=0.4), rows),
+        (AcrossColumns.of(RidgedRelation(0.7, ridge=0.4)), columns),
+    ):
+        more = (size - len(roots)) * (epsilon * squares[0]) ** 0.5
+        expected = 0.7 * (roots.sum() + more) ** 2 + 0.4 * squares.sum()
+        assert_allclose(penalty.started(factor, epsilon).value(factor), expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_a_new_row_costs_what_the_whitener_says(across):
     """To second order in a small row, with the relation at its best for both."""
     rng = np.random.default_rng(0)
     factor = rng.standard_normal((6, 3))
-    penalty = RidgedRelation(0.7, ridge=0.4).started(factor, 1e-10)
+    plain = RidgedRelation(0.7, ridge=0.4)
+    penalty = (AcrossColumns.of(plain) if across else plain).started(factor, 1e-10)
     row = 1e-4 * rng.standard_normal(3)
     longer = np.vstack([factor, row])
     outside = np.vstack([factor, np.zeros(3)])

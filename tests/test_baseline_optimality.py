@@ -15,6 +15,7 @@ from comtl.baselines import (
     FeatureLearningClassifier,
     FeatureLearningRegressor,
     GroupOverlapRegressor,
+    IndependentRegressor,
     RelationLearningRegressor,
     SharedPoolClassifier,
     SharedPoolRegressor,
@@ -59,13 +60,11 @@ def check_trace_norm(W, slope, weight, atol):
 # ---- the trace norm -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["tasks", "rows"])
+@pytest.mark.parametrize("size", [(7, 6, 10), (6, 7, 10)])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("alpha", [0.02, 0.3, 3.0])
-def test_feature_learning(alpha, intercept, form, monkeypatch):
-    if form == "rows":
-        monkeypatch.setattr(whole, "DENSE_BYTES", 0)
-    data = problem(0, 7, 6, 10)
+def test_feature_learning(alpha, intercept, size):
+    data = problem(0, *size)
     model = FeatureLearningRegressor(alpha, **{**PLAIN, "fit_intercept": intercept}, **LONG)
     W, loss, slope = loss_slope(data, fitted(model, data))
     norm = singular_values(W).sum()
@@ -74,6 +73,28 @@ def test_feature_learning(alpha, intercept, form, monkeypatch):
     if not intercept:
         best, _ = trace_norm_optimum(data, 2.0 * alpha * norm)
         assert_allclose(loss + 2.0 * alpha * norm**2, best, rtol=1e-3)
+
+
+@pytest.mark.parametrize("size", [(400, 4, 5), (3, 120, 6)])
+def test_feature_learning_of_long_weights(size):
+    """Smoothing in hundreds of directions that the weights do not have would cost a tenth."""
+    data = problem(4, *size)
+    model = fitted(FeatureLearningRegressor(0.5, **PLAIN, max_iter=2_000, tol=1e-9), data)
+    W, loss, _ = loss_slope(data, model)
+    norm = singular_values(W).sum()
+    best, _ = trace_norm_optimum(data, norm)
+    assert_allclose(loss + norm**2, best, rtol=1e-3)
+    assert_allclose(model.objective_history_[-1], loss + 0.5 * norm**2, rtol=5e-3)
+
+
+def test_many_tasks_take_no_square_of_them():
+    rng = np.random.default_rng(0)
+    tasks, rows, features = 3_000, 3, 120
+    X = rng.standard_normal((tasks * rows, features))
+    y, task = X[:, 0] + rng.standard_normal(len(X)), np.repeat(np.arange(tasks), rows)
+    recipe = IndependentRegressor()._recipe(features, tasks)
+    assert recipe.held["F"].shape == (features, features)
+    assert IndependentRegressor(10.0).fit(X, y, task=task).score(X, y, task=task) > 0.2
 
 
 @pytest.mark.parametrize("alpha", [0.02, 0.3, 3.0])
@@ -89,11 +110,12 @@ def test_feature_learning_as_it_comes(alpha):
     assert_allclose(*values, rtol=1e-3)
 
 
-def test_both_forms_are_one_model(monkeypatch):
-    data = problem(2, 7, 6, 10)
+@pytest.mark.parametrize("size", [(7, 6, 10), (6, 7, 10)])
+def test_both_sides_are_one_model(size, monkeypatch):
+    data = problem(2, *size)
     models = [fitted(FeatureLearningRegressor(0.3, **LONG), data)]
     models.append(fitted(RelationLearningRegressor(0.0, alpha_task=0.3, **LONG), data))
-    monkeypatch.setattr(whole, "DENSE_BYTES", 0)
+    monkeypatch.setattr(whole.AcrossColumns, "of", lambda between: between)
     models.append(fitted(FeatureLearningRegressor(0.3, **LONG), data))
     for other in models[1:]:
         assert_allclose(other.coef_, models[0].coef_, atol=2e-3)

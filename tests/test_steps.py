@@ -9,7 +9,7 @@ from scipy.optimize import nnls
 from comtl import steps
 from comtl.datafits.gram import GramDatafit
 from comtl.design import Design
-from comtl.learned_relations import LearnedRelation
+from comtl.learned_relations import AcrossColumns, LearnedRelation
 from comtl.losses import Logistic
 from comtl.penalties import L1, Free, NonNegative, Ridge
 from comtl.solvers.conjugate_gradient import conjugate_gradient
@@ -49,6 +49,11 @@ def make_state(data, *, T=5, shared=None, pooling=None, core=False, K=K1, penalt
     )
 
 
+def across_columns(strength, factor):
+    """The relation of a factor's columns."""
+    return AcrossColumns.of(LearnedRelation(strength)).started(factor, 0.1)
+
+
 def cell_derivatives(data, state, loss):
     """Rows as they count, and weighted first and second derivative of the loss at each."""
     point = state.factors
@@ -71,6 +76,9 @@ def tail(data, state):
 
 def dense_penalty(penalty, factor, width):
     """Hessian on the flat (row-major) factor, by the inverse of the dense relation."""
+    if isinstance(penalty, AcrossColumns):
+        inverse = np.linalg.inv(penalty.relation.toarray())
+        return np.kron(np.eye(len(factor)), 2.0 * penalty.strength * inverse)
     if isinstance(penalty, LearnedRelation):
         inverse = np.linalg.inv(penalty.relation.toarray())
     else:
@@ -149,10 +157,15 @@ def test_data_part_of_the_feature_system_is_a_sum_of_kronecker_products():
 
 @pytest.mark.parametrize("shared,pooling,core", SYSTEMS)
 @pytest.mark.parametrize("limit,solver", [(1_000, "dense"), (0, "cg")])
-def test_feature_step_goes_to_the_minimum(shared, pooling, core, limit, solver, monkeypatch):
+@pytest.mark.parametrize("across", [False, True])
+def test_feature_step_goes_to_the_minimum(
+    shared, pooling, core, limit, solver, across, monkeypatch
+):
     monkeypatch.setattr(steps, "DENSE_UNKNOWNS", limit)
     data = problem(2, P, 5, 6)
-    state, fit = make_state(data, shared=shared, pooling=pooling, core=core), data.rows()
+    penalties = {"F": across_columns(0.3, random_factors(4, P, 5, K1).F)} if across else None
+    state = make_state(data, shared=shared, pooling=pooling, core=core, penalties=penalties)
+    fit = data.rows()
     point, solution = feature_step(fit, fit.expand(state.factors), state, TIGHT)
     assert solution.solver == solver
     _, right = explicit_features(data, state.at(point), fit.loss)
@@ -160,14 +173,16 @@ def test_feature_step_goes_to_the_minimum(shared, pooling, core, limit, solver, 
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_feature_step_is_exact_where_tasks_share_their_rows(pooling, monkeypatch):
+@pytest.mark.parametrize("across", [False, True])
+def test_feature_step_is_exact_where_tasks_share_their_rows(across, pooling, monkeypatch):
     monkeypatch.setattr(steps, "DENSE_UNKNOWNS", 0)
     rng = np.random.default_rng(0)
     n, T = 20, 5
     X, Y, share = rng.standard_normal((n, P)), rng.standard_normal((n, T)), rng.random(n) + 0.5
     stacked = Problem(np.tile(X, (T, 1)), Y.T.ravel(), np.tile(share, T), n * np.arange(T + 1))
     fit = GramDatafit.of_table(Design.standardized(X, share), Y, share)
-    state = make_state(stacked, pooling=pooling)
+    penalties = {"F": across_columns(0.3, random_factors(4, P, T, K1).F)} if across else None
+    state = make_state(stacked, pooling=pooling, penalties=penalties)
     point, solution = feature_step(fit, fit.expand(state.factors), state, TIGHT)
     assert solution.solver == "sylvester"
     _, right = explicit_features(stacked, state.at(point), fit.loss)
@@ -224,16 +239,18 @@ def explicit_tasks(data, state, loss):
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("core", [False, True])
 @pytest.mark.parametrize("T,K", [(5, 3), (2, 4), (1, 3)])
-@pytest.mark.parametrize("solver", ["woodbury", "cg", "blocks"])
+@pytest.mark.parametrize("solver", ["woodbury", "cg", "blocks", "across"])
 def test_task_step_goes_to_the_minimum(pooling, core, T, K, solver, monkeypatch):
     monkeypatch.setattr(steps, "WOODBURY_WIDTH", 0 if solver == "cg" else 32)
     data = problem(5, P, T, 6)
     penalties = {"G": Ridge(0.6)} if solver == "blocks" else None
+    if solver == "across":
+        penalties = {"G": across_columns(0.5, random_factors(4, P, T, K2 if core else K).G)}
     state = make_state(data, T=T, K=K, pooling=pooling, core=core, penalties=penalties)
     fit = data.rows()
     quadratic = fit.expand(state.factors).task_quadratic(state.factors.F)
     point, solution = task_step(quadratic, state, TIGHT)
-    assert solution.solver == solver
+    assert solution.solver == ("blocks" if solver == "across" else solver)
     _, right = explicit_tasks(data, state.at(point), fit.loss)
     assert_allclose(right, 0.0, atol=1e-7)
     matrix, right = explicit_tasks(data, state, fit.loss)

@@ -293,7 +293,7 @@ def _sweep(
         point, solution = feature_step(datafit, expansion, state, inner)
         solvers["F"] = solution.solver
         state = descend(datafit, state, state.at(point)).refreshed("F")
-    quadratic = datafit.expand(state.factors).task_quadratic(state.factors.F)
+    quadratic = _by_task(datafit, state)
     for name, step in (("G", task_step), ("S", core_step)):
         if name in state.penalties and name not in state.fixed:
             if state.penalties[name].hard:
@@ -302,12 +302,12 @@ def _sweep(
                 point, solution = step(quadratic, state, inner)
             solvers[name] = solution.solver
             before, state = state, descend(datafit, state, state.at(point))
-            quadratic = _moved(datafit, quadratic, before.factors, state.factors)
+            quadratic = _moved(datafit, quadratic, before, state)
             state = state.refreshed(name)
     if state.intercept:
         point = intercept_step(quadratic.slopes, quadratic.curvatures, state)
         before, state = state, descend(datafit, state, state.at(point))
-        quadratic = _moved(datafit, quadratic, before.factors, state.factors)
+        quadratic = _moved(datafit, quadratic, before, state)
     # From here on the weights stay, and with them the loss.
     state = gauge_step(state)
     for name, penalty in state.penalties.items():
@@ -317,13 +317,23 @@ def _sweep(
     return _pool(datafit, quadratic, state), quadratic.value, solvers
 
 
-def _moved(datafit: Datafit, quadratic: Quadratic, old: Factors, new: Factors) -> Quadratic:
-    """Loss by the tasks' latent weights at a new point with the same ``F``."""
+def _by_task(datafit: Datafit, state: State) -> Quadratic:
+    """Loss by what a sweep may still move after ``F``: the tasks' intercepts, mostly more."""
+    point = state.factors
+    if state.penalties.keys() <= state.fixed | {"F"}:
+        return _intercept_quadratic(datafit, point)
+    return datafit.expand(point).task_quadratic(point.F)
+
+
+def _moved(datafit: Datafit, quadratic: Quadratic, old: State, new: State) -> Quadratic:
+    """Loss by the same unknowns at a new point with the same ``F``."""
     if not datafit.loss.quadratic:
-        return datafit.expand(new).task_quadratic(new.F)
-    xp = namespace(new.G)
-    change = new.intercepts - old.intercepts
-    return quadratic.moved(xp.concat([new.mixing - old.mixing, change[:, None]], axis=1))
+        return _by_task(datafit, new)
+    before, now = old.factors, new.factors
+    step = (now.intercepts - before.intercepts)[:, None]
+    if quadratic.gradient.shape[1] > 1:
+        step = namespace(step).concat([now.mixing - before.mixing, step], axis=1)
+    return quadratic.moved(step)
 
 
 def descend(datafit: Datafit, old: State, new: State) -> State:

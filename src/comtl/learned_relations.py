@@ -56,11 +56,12 @@ class LearnedRelation(Penalty):
         )
 
     def value(self, factor: Array) -> float:
-        inside = self.relation.basis.T @ factor
-        outside = factor - self.relation.basis @ inside
-        trace = self.relation.trace
+        basis, trace = self.relation.basis, self.relation.trace
+        inside = basis.T @ factor
         spread = dot(inside / self.relation.roots[:, None], inside)
-        spread += dot(outside, outside) / self.relation.floor
+        if basis.shape[0] > basis.shape[1]:
+            outside = factor - basis @ inside
+            spread += dot(outside, outside) / self.relation.floor
         return self.strength * (trace * spread + self.epsilon * self.relation.inverse_trace)
 
     def curvature(self, factor: Array) -> tuple[float, Array]:
@@ -142,6 +143,75 @@ class RidgedRelation(LearnedRelation):
 
     def _rates(self, roots: Array) -> Array:
         return super()._rates(roots) + self.ridge
+
+
+@saved
+@dataclass(frozen=True)
+class AcrossColumns(Penalty):
+    """A learned relation between the columns of a factor, where these are fewer than its rows.
+
+    Both have the same value but for the smoothing, which grows with the size of the relation; and
+    a relation of columns leaves a step free to leave the span of the factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.learned_relations import AcrossColumns, LearnedRelation
+    >>> factor = np.array([[3.0], [4.0]])
+    >>> across = AcrossColumns.of(LearnedRelation(1.0)).started(factor, relative_epsilon=1e-8)
+    >>> round(across.value(factor), 4), across.relation.shape
+    (25.0, (1, 1))
+    """
+
+    between: LearnedRelation
+
+    @classmethod
+    def of(cls, between: LearnedRelation) -> AcrossColumns:
+        """Return the penalty that takes columns where ``between`` takes rows."""
+        return cls(between.strength, between)
+
+    @property
+    def relation(self) -> Relation:
+        """The relation between columns."""
+        return self.between.relation
+
+    def value(self, factor: Array) -> float:
+        return self.between.value(factor.T)
+
+    def curvature(self, factor: Array) -> tuple[float, Array]:
+        return 1.0, super().curvature(factor)[1]
+
+    def turn(self, factor: Array) -> Array:
+        alpha, low = self.between.curvature(factor.T)
+        xp = namespace(factor)
+        values, basis = xp.linalg.eigh(alpha * xp.eye(low.shape[0], dtype=low.dtype) - low @ low.T)
+        # Definite by promise, up to rounding.
+        least = float(xp.finfo(low.dtype).eps) * alpha
+        return basis / xp.sqrt(xp.clip(values, min=least))[None, :]
+
+    def gradient(self, factor: Array) -> Array:
+        return self.between.gradient(factor.T).T
+
+    def started(self, factor: Array, relative_epsilon: float) -> AcrossColumns:
+        return replace(self, between=self.between.started(factor.T, relative_epsilon))
+
+    def refreshed(self, factor: Array) -> AcrossColumns:
+        return replace(self, between=self.between.refreshed(factor.T))
+
+    def annealed(self, factor: Array, shrink: float, floor: float) -> AcrossColumns:
+        return replace(self, between=self.between.annealed(factor.T, shrink, floor))
+
+    @property
+    def settled(self) -> bool:
+        return self.between.settled
+
+    @property
+    def least(self) -> float:
+        return self.between.least
+
+    def whitener(self, factor: Array) -> Array | None:
+        relation = self.relation
+        return relation.basis / namespace(factor).sqrt(self.between._rates(relation.roots))[None, :]
 
 
 def choose_penalty(entry: Penalty | float) -> Penalty:

@@ -1,7 +1,8 @@
 r"""What keeps a factor in bounds: one frozen object for each factor of a model.
 
 A penalty has a smooth part with constant Hessian :math:`αI - NN^\top` acting on the rows of the
-factor, and, where ``smooth`` is false, a proximal step for the rest. Two exponents say how it
+factor, its columns turned where the penalty says so, and, where ``smooth`` is false, a proximal
+step for the rest. Two exponents say how it
 behaves under the moves that leave ``W`` alone: ``degree`` under scaling of the factor, ``root``
 under the split of ``W``'s singular values (1: a nuclear norm, 2: a Frobenius norm, None: not
 invariant under rotation). ``signed`` says that entries may be negative, ``hard`` that rows take
@@ -40,6 +41,10 @@ class Penalty(ABC):
         """Return ``(α, N)`` of the smooth part's Hessian; ``factor`` gives size and namespace."""
         xp = namespace(factor)
         return 2.0 * self.strength, xp.zeros((factor.shape[0], 0), dtype=factor.dtype)
+
+    def turn(self, factor: Array) -> Array | None:
+        """``B`` such that the Hessian acts on ``Z`` of a step ``Z Bᵀ``; None where it is one."""
+        return None
 
     def gradient(self, factor: Array) -> Array:
         """Gradient of the smooth part."""

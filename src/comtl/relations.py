@@ -48,7 +48,14 @@ class Relation:
     def of_factor(cls, factor: Array, epsilon: float) -> Relation:
         """Return the relation that fits the rows of ``factor`` best."""
         xp = namespace(factor)
-        if factor.shape[0] <= TALL:
+        rows, columns = factor.shape
+        if rows < columns:
+            # Squares will do where the smoothing is well above their rounding.
+            squares, basis = xp.linalg.eigh(factor @ factor.T)
+            if epsilon > 1e3 * float(xp.finfo(factor.dtype).eps) * float(squares[-1]):
+                roots = xp.sqrt(xp.clip(squares, min=0.0) + epsilon)
+                return cls(basis=basis, roots=roots, floor=float(epsilon) ** 0.5)
+        if rows <= TALL:
             basis, d, _ = xp.linalg.svd(factor, full_matrices=False)
         else:
             basis, rest = orthonormal(factor)

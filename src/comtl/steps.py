@@ -67,9 +67,10 @@ def feature_step(
         return system.moved(solution.value), solution
     if solver == "sylvester":
         # Rows are centred and shared, so the intercepts do not meet the slopes.
-        matrix, _, _ = system.unpack(system.right())
+        matrix, deviations, offset = system.unpack(system.right())
         solution = system.sylvester().solve(matrix)
-        moved = state.factors.with_(F=state.factors.F + solution.value)
+        still = system.flat(solution.value, 0.0 * deviations, 0.0 * offset)
+        moved = system.moved(still)
         fresh = datafit.expand(moved)
         _, sums = fresh.gradient(system.mixing[:, :0])
         return intercept_step(sums, fresh.curvature_sums, state.at(moved)), solution
@@ -123,7 +124,10 @@ def task_step(quadratic: Quadratic, state: State, inner: Inner) -> tuple[Factors
         # With fewer tasks than columns the relation has fewer directions than a block unknowns.
         short = width - low.shape[1]
         low = xp.concat([low, xp.zeros((low.shape[0], short), dtype=low.dtype)], axis=1)
-    slope = penalty.gradient(point.G)
+    slope, core = penalty.gradient(point.G), point.S
+    turn = penalty.turn(point.G)
+    if turn is not None:
+        slope, core = slope @ turn, turn if core is None else core @ turn
     ridge = xp.full(width, alpha, dtype=slope.dtype)
     push = slope
     if state.pooled and penalty.smooth:
@@ -132,9 +136,9 @@ def task_step(quadratic: Quadratic, state: State, inner: Inner) -> tuple[Factors
         ridge = xp.concat([ridge, xp.full(1, pooled, dtype=slope.dtype)])
     narrow = low.shape[1] == width and width <= WOODBURY_WIDTH
     if penalty.smooth and (narrow or not low.shape[1]):
-        return _tasks_moved(state, quadratic.solve(point.S, low, ridge, push))
+        return _tasks_moved(state, quadratic.solve(core, low, ridge, push), turn)
     whole = TaskQuadratic(quadratic.hessian, quadratic.gradient, quadratic.value)
-    hessian, _, _, right = whole.system(point.S, low, ridge, push)
+    hessian, _, _, right = whole.system(core, low, ridge, push)
     if not penalty.smooth:
         # None of these penalties couples tasks, so each has its own length of step.
         steepest = xp.linalg.eigvalsh(regular(hessian, ridge))[:, -1:]
@@ -156,14 +160,15 @@ def task_step(quadratic: Quadratic, state: State, inner: Inner) -> tuple[Factors
         tol=inner.tol,
         max_iter=inner.max_iter,
     )
-    return _tasks_moved(state, solution)
+    return _tasks_moved(state, solution, turn)
 
 
-def _tasks_moved(state: State, solution: Solution) -> tuple[Factors, Solution]:
+def _tasks_moved(state: State, solution: Solution, turn: Array | None) -> tuple[Factors, Solution]:
     """Point after a step of the task factor and, where they are fitted, the deviations."""
     point, step = state.factors, solution.value
     width = point.G.shape[1]
-    changes = {"G": point.G + step[:, :width]}
+    own = step[:, :width]
+    changes = {"G": point.G + (own if turn is None else own @ turn.T)}
     if state.pooled:
         changes["deviations"] = point.deviations + step[:, width]
     return point.with_(**changes), solution

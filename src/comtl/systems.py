@@ -43,9 +43,18 @@ class FeatureSystem:
         self.datafit, self.expansion, self.state = datafit, expansion, state
         self.width = point.F.shape[1] if factor else 0
         self.mixing = feature_mixing(state, factor=factor)
+        self.turn = state.penalties["F"].turn(point.F) if factor else None
+        if self.turn is not None:
+            self.mixing = self._turned(self.mixing)
         self.rows, self.columns = datafit.n_features, self.mixing.shape[1]
         self.tasks = datafit.n_tasks
         self.alpha, self.low = state.penalties["F"].curvature(point.F)
+
+    def _turned(self, matrix: Array) -> Array:
+        """Columns of ``F`` as the penalty sees them, the shared one as it is."""
+        return self.xp.concat(
+            [matrix[:, : self.width] @ self.turn, matrix[:, self.width :]], axis=1
+        )
 
     @property
     def size(self) -> int:
@@ -55,7 +64,7 @@ class FeatureSystem:
 
     def pack(self, matrix: Array, intercepts: Array) -> Array:
         """Flat vector of a matrix (P, k) and one number a task."""
-        return self._flat(matrix, intercepts, self.xp.sum(intercepts))
+        return self.flat(matrix, intercepts, self.xp.sum(intercepts))
 
     def unpack(self, flat: Array) -> tuple[Array, Array, Array]:
         """Matrix, deviations and offset of a flat vector."""
@@ -71,9 +80,11 @@ class FeatureSystem:
     def right(self) -> Array:
         """Negative gradient."""
         point, state = self.state.factors, self.state
-        matrix, sums = self.expansion.gradient(self.mixing)
+        mixing = self.mixing if self.turn is None else feature_mixing(state)
+        matrix, sums = self.expansion.gradient(mixing)
         if self.width:
             matrix[:, : self.width] += state.penalties["F"].gradient(point.F)
+            matrix = matrix if self.turn is None else self._turned(matrix)
         if state.shared is not None:
             matrix[:, self.width :] += 2.0 * state.shared * point.shared[:, None]
         flat = self._pool(self.pack(matrix, sums), point.deviations)
@@ -135,7 +146,7 @@ class FeatureSystem:
         solve = self.expansion.row_ridge(self.mixing, penalty, -PASSES * math.log(tol))
         if solve is None:
             return None
-        return lambda flat: self._flat(*solve(*self.unpack(flat)))
+        return lambda flat: self.flat(*solve(*self.unpack(flat)))
 
     def _by_task(self) -> Callable[[Array], Array] | None:
         """Ridge of each task and of the shared part; None unless ``G`` is held at the identity."""
@@ -152,11 +163,11 @@ class FeatureSystem:
         def apply(flat: Array) -> Array:
             matrix, deviations, offset = self.unpack(flat)
             matrix, deviations = solve(matrix, deviations)
-            return self._flat(matrix, deviations, offset / total)
+            return self.flat(matrix, deviations, offset / total)
 
         return apply
 
-    def _flat(self, matrix: Array, deviations: Array, offset: Array) -> Array:
+    def flat(self, matrix: Array, deviations: Array, offset: Array) -> Array:
         """Undo :meth:`unpack`."""
         xp = self.xp
         parts = [xp.reshape(matrix, (-1,))]
@@ -186,7 +197,7 @@ class FeatureSystem:
             if shared is not None:
                 parts.append(shared(matrix[:, self.width :]))
             solved = xp.concat(parts, axis=1) if parts else matrix
-            return self._flat(solved, deviations / (sums + 2.0 * state.pooling), offset / total)
+            return self.flat(solved, deviations / (sums + 2.0 * state.pooling), offset / total)
 
         return apply
 
@@ -229,7 +240,8 @@ class FeatureSystem:
         matrix, deviations, offset = self.unpack(flat)
         changes: dict[str, Any] = {}
         if self.width:
-            changes["F"] = point.F + matrix[:, : self.width]
+            step = matrix[:, : self.width]
+            changes["F"] = point.F + (step if self.turn is None else step @ self.turn.T)
         if self.state.shared is not None:
             changes["shared"] = point.shared + matrix[:, -1]
         if self.state.pooled:

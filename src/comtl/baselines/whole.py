@@ -2,7 +2,8 @@
 
 Either side of ``W = F Gᵀ`` may be held at the identity, and the other is ``W``. With ``F`` held
 the tasks' weights are solved for directly from their Grams; with ``G`` held all weights together
-by conjugate gradients on the rows, where there are too many features for Grams.
+by conjugate gradients on the rows, where there are too many features for Grams, or more of them
+than tasks that learn their relation.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ..alternation import Recipe, Schedule, Step
 from ..arrays import DENSE_BYTES, namespace
 from ..base import LEAST, FactorModel
 from ..factors import thin_svd
-from ..learned_relations import LearnedRelation
+from ..learned_relations import AcrossColumns, LearnedRelation
 from ..parameters import require_number
 from ..penalties import Free, Penalty
 from ..relations import AnyRelation
@@ -51,6 +52,8 @@ def close(tol: float) -> Inner:
 def whole_recipe(size: tuple[int, int], penalty: Penalty, **parts: Any) -> Recipe:
     """Recipe of weights without factors; ``size`` counts features and columns.
 
+    A relation is learned on the shorter side of the weights, see benchmarks/bench_trace_norm.md.
+
     Examples
     --------
     >>> from comtl.baselines.whole import whole_recipe
@@ -62,7 +65,10 @@ def whole_recipe(size: tuple[int, int], penalty: Penalty, **parts: Any) -> Recip
     (['F'], ['G'])
     """
     features, columns = size
-    if 8 * columns * (features + 1) ** 2 <= DENSE_BYTES:
+    small = 8 * columns * (features + 1) ** 2 <= DENSE_BYTES
+    if isinstance(penalty, LearnedRelation):
+        penalty, small = AcrossColumns.of(penalty), False
+    if features <= columns or small:
         held, width, penalties = "F", features, {"F": Free(), "G": penalty}
     else:
         held, width, penalties = "G", columns, {"F": penalty, "G": Free()}
