@@ -320,9 +320,14 @@ def _sweep(
 def _by_task(datafit: Datafit, state: State) -> Quadratic:
     """Loss by what a sweep may still move after ``F``: the tasks' intercepts, mostly more."""
     point = state.factors
-    if state.penalties.keys() <= state.fixed | {"F"}:
+    if _only_features(state):
         return _intercept_quadratic(datafit, point)
     return datafit.expand(point).task_quadratic(point.F)
+
+
+def _only_features(state: State) -> bool:
+    """Whether no factor but ``F`` is learned."""
+    return state.penalties.keys() <= state.fixed | {"F"}
 
 
 def _moved(datafit: Datafit, quadratic: Quadratic, old: State, new: State) -> Quadratic:
@@ -331,7 +336,7 @@ def _moved(datafit: Datafit, quadratic: Quadratic, old: State, new: State) -> Qu
         return _by_task(datafit, new)
     before, now = old.factors, new.factors
     step = (now.intercepts - before.intercepts)[:, None]
-    if quadratic.gradient.shape[1] > 1:
+    if not _only_features(new):
         step = namespace(step).concat([now.mixing - before.mixing, step], axis=1)
     return quadratic.moved(step)
 
