@@ -15,12 +15,13 @@ from threadpoolctl import threadpool_limits
 
 import comtl.starts as starts
 import comtl.steps as steps
-from comtl.alternation import Recipe, Schedule, alternate, start_state
+from comtl.alternation import Recipe, Schedule, alternate
 from comtl.datafits.gram import GramDatafit
 from comtl.datafits.rows import RowsDatafit
 from comtl.design import Design
 from comtl.losses import Squared
 from comtl.solvers.conjugate_gradient import conjugate_gradient
+from comtl.starting import start_state
 from comtl.steps import Inner
 from comtl.systems import FeatureSystem
 

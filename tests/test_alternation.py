@@ -6,12 +6,13 @@ from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_limits
 
 from comtl import steps
-from comtl.alternation import Recipe, Schedule, alternate, start_state
+from comtl.alternation import Recipe, Schedule, alternate
 from comtl.datafits.gram import GramDatafit
 from comtl.design import Design
 from comtl.learned_relations import LearnedRelation
 from comtl.losses import Logistic, Squared
 from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
+from comtl.starting import start_state
 from helpers import Problem, feasible, problem
 
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from comtl import design as design_module
 from comtl import steps
-from comtl.alternation import Recipe, Schedule, alternate, start_state
+from comtl.alternation import Recipe, Schedule, alternate
 from comtl.arrays import dot, norm, segment_gram, segment_sum
 from comtl.datafits.gram import GramDatafit
 from comtl.datafits.rows import RowsDatafit
@@ -24,6 +24,7 @@ from comtl.solvers.dense import solve_symmetric
 from comtl.solvers.proximal import proximal_gradient
 from comtl.solvers.sylvester import TwoTermSylvester
 from comtl.solvers.woodbury import coupled_blocks, solve_coupled_blocks
+from comtl.starting import start_state
 from comtl.steps import Inner
 from helpers import problem, random_definite, random_factors
 

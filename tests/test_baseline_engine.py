@@ -6,12 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from comtl.alternation import Recipe, Schedule, start_state
+from comtl.alternation import Recipe, Schedule
 from comtl.baselines.whole import whole_recipe
 from comtl.learned_relations import AcrossColumns, RidgedRelation
 from comtl.losses import Logistic, Squared
 from comtl.penalties import Ridge
 from comtl.solvers.arrow import solve_arrow
+from comtl.starting import start_state
 from comtl.steps import deviation_step, whole_step
 from helpers import numeric_gradient, problem, random_definite, random_factors
 

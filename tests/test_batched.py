@@ -7,7 +7,14 @@ import array_api_strict as strict
 import numpy as np
 import pytest
 
-from comtl import BiFactorRegressorCV, TaskStratifiedKFold, TriFactorRegressorCV, alternation, grid
+from comtl import (
+    BiFactorRegressorCV,
+    TaskStratifiedKFold,
+    TriFactorRegressorCV,
+    alternation,
+    grid,
+    starting,
+)
 from comtl.alternation import Recipe, Schedule
 from comtl.arrays import namespace, to_numpy
 from comtl.batches import run
@@ -55,7 +62,7 @@ def all_places(recipes, folds=FOLDS):
 
 
 def alone(datafit, recipe, schedule=SCHEDULE):
-    state = alternation.start_state(datafit, recipe, schedule, like=datafit.gram)
+    state = starting.start_state(datafit, recipe, schedule, like=datafit.gram)
     return list(alternation.alternate(datafit, state, schedule))
 
 

@@ -11,13 +11,14 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from comtl import alternation, steps
-from comtl.alternation import Recipe, Schedule, alternate, start_state
+from comtl.alternation import Recipe, Schedule, alternate
 from comtl.datafits.gram import GramDatafit
 from comtl.datafits.rows import RowsDatafit
 from comtl.design import Design
 from comtl.losses import Logistic, Squared
 from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
 from comtl.sparse_relations import SparseLearnedRelation
+from comtl.starting import start_state
 from helpers import Problem, feasible, problem
 
 

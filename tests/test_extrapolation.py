@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from comtl.alternation import Recipe, Schedule, alternate, start_state
+from comtl.alternation import Recipe, Schedule, alternate
 from comtl.extrapolation import beyond, can_turn
 from comtl.losses import Logistic
 from comtl.penalties import L1, Free, Ridge, Simplex
+from comtl.starting import start_state
 from helpers import problem, random_orthogonal
 
 P, T = 8, 7

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 import comtl
 from comtl import alternation, sparse_relations, steps
-from comtl.alternation import Recipe, Schedule, alternate, start_state
+from comtl.alternation import Recipe, Schedule, alternate
 from comtl.datasets import SYNTHETIC
 from comtl.demo import task_rmse
 from comtl.learned_relations import LearnedRelation
@@ -21,6 +21,7 @@ from comtl.penalties import Ridge
 from comtl.relations import Relation, SparseRelation
 from comtl.solvers.base import Solution
 from comtl.sparse_relations import SparseLearnedRelation
+from comtl.starting import start_state
 from helpers import numeric_gradient, problem
 from test_descent import watched
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from comtl.alternation import Recipe, Schedule, alternate, start_state
+from comtl.alternation import Recipe, Schedule, alternate
 from comtl.datafits.rows import RowsDatafit
 from comtl.design import Design
 from comtl.factors import Factors
@@ -14,6 +14,7 @@ from comtl.learned_relations import LearnedRelation
 from comtl.losses import Logistic
 from comtl.penalties import Ridge
 from comtl.relations import Relation
+from comtl.starting import start_state
 from comtl.state import State
 from comtl.steps import Inner
 from helpers import Problem, problem

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .adaptation import Adaptation, adapt_columns, within_span
-from .alternation import Recipe, Schedule, Step, alternate, resume, start_state
+from .alternation import Recipe, Schedule, Step, alternate, resume
 from .arrays import Array, place_of
 from .checkpoints import Checkpoint
 from .datafits.rows import RowsDatafit
@@ -27,6 +27,7 @@ from .penalties import L1, Free, NonNegative, Penalty, Ridge, Simplex
 from .problem import Columns, Problem, build_problem
 from .progress import UNWATCHED, Watch, logger, progress_shown
 from .relations import AnyRelation
+from .starting import start_state
 from .state import State
 from .task_data import TaskData
 from .threads import single_blas

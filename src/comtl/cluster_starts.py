@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .alternation import Recipe, Schedule, Step, alternate, descend, start_state
+from .alternation import Recipe, Schedule, Step, alternate, descend
 from .arrays import Array, namespace, to_numpy
 from .clusters import cluster_rows
 from .datafits.base import Datafit
@@ -15,6 +15,7 @@ from .factors import Factors, padded, thin_svd
 from .learned_relations import LearnedRelation, choose_penalty
 from .memberships import indicators, labels_of
 from .penalties import Penalty
+from .starting import start_state
 from .state import State
 from .steps import Inner, core_step
 

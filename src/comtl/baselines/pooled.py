@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..alternation import Recipe, Schedule, Step, alternate, start_state
+from ..alternation import Recipe, Schedule, Step, alternate
 from ..arrays import taken
 from ..base import LEAST
 from ..docstrings import documented
@@ -17,6 +17,7 @@ from ..factors import Factors
 from ..outputs import ClassifierOutputs, RegressorOutputs
 from ..penalties import Free, Ridge
 from ..problem import Problem
+from ..starting import start_state
 from ..threads import single_blas
 from .whole import WholeModel, whole_recipe
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..alternation import Schedule, Step, alternate, start_state
+from ..alternation import Schedule, Step, alternate
 from ..arrays import Array, namespace, taken, to_numpy
 from ..base import LEAST
 from ..clusters import cluster_rows
@@ -21,6 +21,7 @@ from ..outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_integer
 from ..penalties import Ridge, Simplex
 from ..problem import Problem
+from ..starting import start_state
 from ..state import State
 from ..threads import single_blas
 from .clustered import Pool

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..alternation import Recipe, Schedule, bare_state
+from ..alternation import Recipe, Schedule
 from ..arrays import Array, namespace
 from ..datafits.gram import GramDatafit
 from ..factors import Factors
 from ..learned_relations import LearnedRelation, choose_penalty
 from ..penalties import Ridge
+from ..starting import bare_state
 from .features import widened
 from .fits import Fits
 from .moves import gauge_step

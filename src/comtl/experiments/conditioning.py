@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from ..alternation import Recipe, Schedule, start_state
+from ..alternation import Recipe, Schedule
 from ..datafits.rows import RowsDatafit
 from ..datasets import SYNTHETIC
 from ..design import Design
 from ..learned_relations import LearnedRelation
 from ..losses import Squared
 from ..solvers.conjugate_gradient import conjugate_gradient
+from ..starting import start_state
 from ..systems import FeatureSystem
 
 SCENES = ("independent, random point", "correlated, random point", "correlated, spectral start")
