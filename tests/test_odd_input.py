@@ -171,7 +171,8 @@ def test_interrupted_fit(kind, sweep, monkeypatch):
             raise KeyboardInterrupt
         return gauge(state)
 
-    monkeypatch.setattr(comtl.alternation, "gauge_step", interrupt)
+    for part in (comtl.starting, comtl.alternation):
+        monkeypatch.setattr(part, "gauge_step", interrupt)
     model = kind(2, random_state=0, tol=0.0)
     if sweep == 0:  # nothing to keep
         with pytest.raises(KeyboardInterrupt):
