@@ -1,4 +1,4 @@
-"""Sweeps of FeatureLearningRegressor (MTFL): step beyond a sweep, smoothing's floor, which side.
+"""Sweeps of FeatureLearningRegressor (MTFL): step beyond a sweep, smoothing's floor, side, solver.
 
 Without intercepts, one thread; `gap` is how far the objective with the exact trace norm lies above
 that of accelerated proximal gradients. School: a fifth of the rows, where COMTL_DATA is set.
@@ -16,14 +16,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import scipy
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from comtl import TaskStratifiedKFold
+from comtl import TaskStratifiedKFold, systems
 from comtl.baselines import FeatureLearningRegressor, whole
 from comtl.datasets import SYNTHETIC
 
 ALPHAS = (0.001, 0.01, 0.1, 1.0, 10.0)
-STRONG = (10.0, 100.0, 1_000.0)
+STRONG, WEAK = (10.0, 100.0, 1_000.0), (0.1, 0.01, 0.001)
 VARIANTS = ((1e-6, False), (1e-6, True), (1e-7, True), (1e-8, True))
 
 
@@ -50,6 +51,37 @@ def wide_problems():
         signal = np.sum(X * W.T[task], axis=1)
         y = signal / signal.std() + rng.standard_normal(600)
         yield "wide", X, y, task
+
+
+def sparse_problem(rows=2_240, features=5_000, tasks=56):
+    """Rows of 40 entries of length one in all, as in the experiments on sentiment."""
+    rng = np.random.default_rng(0)
+    popular = np.arange(1, features + 1) ** -0.8
+    places = rng.choice(features, (rows, 40), p=popular / popular.sum())
+    values = rng.random((rows, 40))
+    values /= np.linalg.norm(values, axis=1)[:, None]
+    ends = 40 * np.arange(rows + 1)
+    X = sparse.csr_array((values.ravel(), places.ravel(), ends), shape=(rows, features))
+    W, task = rng.standard_normal((features, 3)), np.arange(rows) % tasks
+    signal = np.sum((X @ W) * rng.standard_normal((tasks, 3))[task], axis=1)
+    return X, np.sign(signal + rng.standard_normal(rows)), task
+
+
+def by_passes():
+    """Print sweeps and seconds where inner products of rows stand for more or fewer passes."""
+    print("| set (P, T, rows) | alpha | 24 passes | 8 passes | none |")
+    print("| --- " * 5 + "|")
+    dense = [problem[1:] for problem in wide_problems()]
+    for (X, y, task), alphas in [(each, STRONG) for each in dense] + [(sparse_problem(), WEAK)]:
+        size = f"{'sparse' if sparse.issparse(X) else 'wide'} ({X.shape[1]}, {task.max() + 1}"
+        for alpha in alphas:
+            row = []
+            for systems.TURNED_PASSES in (24.0, 8.0, 0.0):
+                model, seconds = fitted(
+                    alpha, X, y, task, tol=1e-4, standardize=not sparse.issparse(X)
+                )
+                row.append(f"{model.n_iter_}, {seconds:.2f}")
+            print(f"| {size}, {len(y)}) | {alpha:g} | " + " | ".join(row) + " |", flush=True)
 
 
 def standardized(X, y, task):
@@ -88,8 +120,8 @@ def optimum(alpha, X, y, codes, steps=1_500):
     return objective(W, alpha, X, y, codes)
 
 
-def fitted(alpha, X, y, task, *, smoothing=1e-7, reach=True, tol=1e-6):
-    params = {"fit_intercept": False, "max_iter": 2_000, "tol": tol}
+def fitted(alpha, X, y, task, *, smoothing=1e-7, reach=True, tol=1e-6, standardize=True):
+    params = {"standardize": standardize, "fit_intercept": False, "max_iter": 2_000, "tol": tol}
     model = FeatureLearningRegressor(alpha, **params)
     model.smoothing = smoothing
     schedule = replace(model._schedule(), lengthen=reach)
@@ -150,3 +182,6 @@ if __name__ == "__main__":
         print("\n## The same on wide rows, tol=1e-4\n")
         ways = [partial(longer, tol=1e-4), partial(fitted, tol=1e-4)]
         table(sides, wide_problems(), ways, alphas=STRONG, steps=400)
+        print("\n## Inner products of rows against conjugate gradients, tol=1e-4\n")
+        print("`TURNED_PASSES` of `systems.py`; cells: sweeps, CPU seconds.\n")
+        by_passes()

@@ -13,9 +13,10 @@ from .factors import Factors
 from .solvers.sylvester import TwoTermSylvester
 from .state import State
 
-PASSES = 24.0
-"""Passes over wide rows in which the residual falls by e, without their inner products; see
-benchmarks/bench_row_kernels.md."""
+PASSES, TURNED_PASSES = 24.0, 8.0
+"""Passes over wide rows in which the residual falls by e, without their inner products: for steps
+as they are, and for turned ones, which the two-term equation fits better; see
+benchmarks/bench_row_kernels.md and bench_trace_norm.md."""
 
 
 def feature_mixing(state: State, *, factor: bool = True) -> Array:
@@ -143,7 +144,8 @@ class FeatureSystem:
             self._level(),
             state.intercept,
         )
-        solve = self.expansion.row_ridge(self.mixing, penalty, -PASSES * math.log(tol))
+        passes = PASSES if self.turn is None else TURNED_PASSES
+        solve = self.expansion.row_ridge(self.mixing, penalty, -passes * math.log(tol))
         if solve is None:
             return None
         return lambda flat: self.flat(*solve(*self.unpack(flat)))
