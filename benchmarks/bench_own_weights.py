@@ -1,4 +1,4 @@
-"""Weights of each task's own on wide, sparse rows: products with own columns, ridge by kernels.
+"""Rows that meet the weights of their own task: products with own columns, ridge by kernels.
 
 ``python benchmarks/bench_own_weights.py``; ratios are within one run.
 """
@@ -20,22 +20,51 @@ ROWS, COLUMNS, FILLED = 3_360, 5_000, 40
 """Sizes of an experiment on sentiment."""
 
 
+SHAPES = (
+    (ROWS, COLUMNS, (14, 42, 126, 500), 5),
+    (ROWS, COLUMNS, (14, 42, 126, 500), None),
+    (17_000, 500, (10,), 2),
+    (17_000, 500, (10,), 5),
+    (17_000, 500, (10,), None),
+    (100_000, 5_000, (100,), 2),
+    (100_000, 5_000, (100,), 10),
+)
+"""Rows, features, tasks and columns of F; None for one a task."""
+
+
 def products() -> None:
     print("## One product forth and back\n")
-    print("| tasks | all columns ms | own columns ms | ratio |\n| --- | --- | --- | --- |")
-    X = csr(ROWS, COLUMNS, FILLED)
-    for tasks in (14, 28, 56, 126, 500):
-        offsets = np.linspace(0, ROWS, tasks + 1).astype(int)
-        design = Design.plain(X)
-        datafit = RowsDatafit(design, np.ones(ROWS), np.ones(ROWS), offsets, Squared())
-        F, mixing, none = np.ones((COLUMNS, tasks)), np.eye(tasks), np.zeros(tasks)
+    print("`any`: G of any numbers; `own`: G held at the identity. Milliseconds.\n")
+    print("| rows | features | tasks | columns | G | all columns | own columns | ratio | taken |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    rng = np.random.default_rng(0)
+    for rows, features, counts, width in SHAPES:
+        X = csr(rows, features, FILLED)
+        for tasks in counts:
+            columns = width or tasks
+            mixings = {"any": rng.standard_normal((tasks, columns))}
+            if width is None:
+                mixings["own"] = np.eye(tasks)
+            for name, mixing in mixings.items():
+                full, own, taken = product_times(X, tasks, mixing)
+                line = f"{rows} | {features} | {tasks} | {columns} | {name} | {1e3 * full:.1f}"
+                line += f" | {1e3 * own:.1f} | {full / own:.1f} | {'own' if taken else 'all'}"
+                print(f"| {line} |", flush=True)
 
-        def work(fewest, args=(F, mixing, none), datafit=datafit):
-            with mock.patch.object(rows_module, "FEWEST", fewest):
-                datafit.run(*args, lambda cells, score: score, args[1])
 
-        full, own = best(lambda: work(10**9), lambda: work(1))
-        print(f"| {tasks} | {1e3 * full:.1f} | {1e3 * own:.1f} | {full / own:.1f} |", flush=True)
+def product_times(X, tasks: int, mixing: np.ndarray) -> tuple[float, float, bool]:
+    """Seconds by all columns and by own ones, and whether the latter are taken."""
+    offsets = np.linspace(0, X.shape[0], tasks + 1).astype(int)
+    ones = np.ones(X.shape[0])
+    datafit = RowsDatafit(Design.plain(X), ones, ones, offsets, Squared())
+    F, none = np.ones((X.shape[1], mixing.shape[1])), np.zeros(tasks)
+
+    def work(own: bool) -> None:
+        with mock.patch.object(rows_module, "worth_own_columns", lambda *_, plain: own):
+            datafit.run(F, mixing, none, lambda cells, score: score, mixing)
+
+    full, own = best(lambda: work(False), lambda: work(True))
+    return full, own, datafit._apart(mixing, mixing)
 
 
 ROUGH = {"standardize": False, "tol": 1e-4}
@@ -84,8 +113,8 @@ def sizes() -> None:
 
 if __name__ == "__main__":
     print("# Weights of each task's own on wide rows\n")
-    print("Written by `python benchmarks/bench_own_weights.py`: 3,360 rows of 40 among 5,000")
-    print("columns, as in the experiments on sentiment.\n")
+    print("Written by `python benchmarks/bench_own_weights.py`: rows of 40 entries; where nothing")
+    print("else is said 3,360 of 5,000 columns, as in the experiments on sentiment.\n")
     products()
     fits()
     sizes()

@@ -1,4 +1,4 @@
-"""Weights of each task's own on wide rows: products with own columns, ridge by kernels."""
+"""Weights of each task's own on wide rows: ridge by kernels."""
 
 from unittest import mock
 
@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from comtl.baselines import IndependentClassifier, IndependentRegressor, MeanRegularizedRegressor
-from comtl.datafits import rows as rows_module
 from comtl.datafits import task_kernels
 from comtl.factors import Factors
 from comtl.losses import Logistic, Squared
@@ -33,25 +32,6 @@ def state_of(datafit, shared=None, intercept=True, pooling=0.3, seed=1):
     )
     penalties = {"F": Ridge(0.4), "G": Free()}
     return State(point, penalties, frozenset({"G"}), shared, intercept, pooling, False)
-
-
-@pytest.mark.parametrize("packed", [True, False])
-@pytest.mark.parametrize("picked", [True, False])
-@pytest.mark.parametrize("common", [True, False])
-def test_own_columns_are_the_products_of_all(packed, picked, common):
-    datafit = wide(12, packed=packed, picked=picked)
-    rng = np.random.default_rng(2)
-    mixing = np.eye(4) if not common else np.column_stack([np.eye(4), np.ones(4)])
-    features = rng.standard_normal((12, mixing.shape[1]))
-    intercepts = rng.standard_normal(4)
-    found = []
-    for fewest in (1, 100):
-        with mock.patch.object(rows_module, "FEWEST", fewest):
-            run = datafit.run(features, mixing, intercepts, lambda cells, score: score**2, mixing)
-            back = datafit.backward(run[0], run[1], mixing)
-        found.append((*run, back))
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-12)
 
 
 @pytest.mark.parametrize("packed", [True, False])

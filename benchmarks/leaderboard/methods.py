@@ -16,6 +16,7 @@ from comtl import (
     HierarchicalRegressor,
     MultitaskClassifier,
     MultitaskRegressor,
+    TaskStratifiedKFold,
 )
 from comtl.experiments.methods import METHODS, Method
 from comtl.experiments.metrics import choose_cut
@@ -79,8 +80,6 @@ def fits(problem: Problem, method: str) -> bool:
         return problem.kind == "values" and problem.name != "sarcos_test"
     if problem.kind == "text":
         return not method.startswith("hierarchical") and method != "random-intercept"
-    if problem.name in ("sarcos_test", "mnist_mtl"):
-        return method != BOOSTING or problem.kind == "values"
     return True
 
 
@@ -96,15 +95,25 @@ def boosted(problem: Problem, split: Split) -> np.ndarray:
     X_test, _, task_test = _long(split.X_test, split.y_test, split.task_test)
     labels, codes = np.unique(task, return_inverse=True)
     known = np.searchsorted(labels, task_test)
-    rows, test_rows = (np.column_stack([_dense(a), b]) for a, b in ((X, codes), (X_test, known)))
+    rows, test_rows = _with_task(X, codes), _with_task(X_test, known)
     classes = problem.kind != "values"
     target = (y > 0).astype(int) if classes else y
     best = min((_cv(rows, target, codes, leaves, classes) for leaves in LEAVES), key=lambda f: f[0])
     _, leaves, count = best
-    model = _trees(leaves, count, classes).fit(
-        rows, target, categorical_feature=[rows.shape[1] - 1]
-    )
-    found = model.predict_proba(test_rows)[:, 1] - 0.5 if classes else model.predict(test_rows)
+
+    def guess(train, other) -> np.ndarray:
+        model = _trees(leaves, count, classes).fit(
+            rows[train], target[train], categorical_feature=[rows.shape[1] - 1]
+        )
+        return 2.0 * model.predict_proba(other)[:, 1] - 1.0 if classes else model.predict(other)
+
+    found = guess(slice(None), test_rows)
+    if problem.kind == "text":
+        held = np.zeros(len(target))
+        for train, test in _folds(codes):
+            held[test] = guess(train, rows[test])
+        _, cuts = choose_cut(target > 0, held, codes)
+        found = found - np.array([cuts[code] for code in known.tolist()])
     return found if split.task is not None else found.reshape(len(split.y_test[0]), -1).T
 
 
@@ -112,9 +121,7 @@ def boosted_mixed(split: Split) -> np.ndarray:
     """Trees and a random intercept for each task fitted together, tuned by three folds."""
     import gpboost
 
-    from comtl import TaskStratifiedKFold
-
-    folds = list(TaskStratifiedKFold(3).split(split.X, groups=split.task))
+    folds = list(_folds(split.task))
 
     def effects():
         return gpboost.GPModel(group_data=split.task, num_parallel_threads=1)
@@ -170,13 +177,15 @@ def _trees(leaves: int, count: int, classes: bool):
     )
 
 
-def _cv(rows: np.ndarray, target: np.ndarray, codes: np.ndarray, leaves: int, classes: bool):
+def _folds(codes: np.ndarray):
+    return TaskStratifiedKFold(3).split(codes[:, None], groups=codes)
+
+
+def _cv(rows, target: np.ndarray, codes: np.ndarray, leaves: int, classes: bool):
     from lightgbm import early_stopping
 
-    from comtl import TaskStratifiedKFold
-
     losses, counts = [], []
-    for train, test in TaskStratifiedKFold(3).split(rows, groups=codes):
+    for train, test in _folds(codes):
         model = _trees(leaves, ROUNDS, classes).fit(
             rows[train],
             target[train],
@@ -195,5 +204,8 @@ def _long(X, y, task):
     return np.tile(X, (y.shape[1], 1)), y.T.ravel(), np.repeat(np.arange(y.shape[1]), len(X))
 
 
-def _dense(X):
-    return X.toarray() if sparse.issparse(X) else X
+def _with_task(X, codes: np.ndarray):
+    """Rows with the task as their last column."""
+    if sparse.issparse(X):
+        return sparse.csr_matrix(sparse.hstack([X, sparse.csr_array(codes[:, None] * 1.0)]))
+    return np.column_stack([X, codes])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -18,12 +18,12 @@ from ..arrays import (
     segment_sum,
     taken,
 )
-from ..blocks import RowBlocks, added, plus
+from ..blocks import RowBlocks, plus
 from ..design import Covariance, Design
 from ..factors import Factors
 from ..losses import Loss
 from .base import Datafit
-from .own_columns import FEWEST, own_columns, own_scores, own_sums, own_weights
+from .own_columns import OwnBlocks, mixed_sums, own_columns, task_weights, worth_own_columns
 from .row_kernels import inner_products, scaled_rows
 from .rows_expansion import RowsExpansion, linear_terms
 
@@ -151,69 +151,60 @@ class RowsDatafit(Datafit):
         lifted, constant = self._lift(features)
         base = intercepts - mixing @ constant
         result = xp.empty(self.y.shape, dtype=self.y.dtype)
-        apart = self._own_columns(mixing, back)
-        own = own_weights(lifted, self.n_tasks) if apart else None
+
+        def kept(cells: slice, score: Array) -> Array:
+            level = xp.take(base, self._codes[cells], axis=0)
+            value = result[cells] = values(cells, score + level)
+            return value
+
+        if self._apart(mixing, back):
+            found = self._own.run(task_weights(lifted, mixing), kept, back=back is not None)
+            total = None if back is None else mixed_sums(found, back)
+        else:
+            total = self._meet_all(lifted, mixing, kept, back)
+        sums = segment_sum(result, self.offsets)
+        return result, sums, None if back is None else self._drop(total, back.T @ sums)
+
+    def backward(self, values: Array, sums: Array, mixing: Array) -> Array:
+        """Return ``Σ_i v_i x_i m_tᵀ``, given the sums of the values by task."""
+        if self._apart(mixing, mixing):
+            back = mixed_sums(self._own.sums(values), mixing)
+        else:
+            back = self._meet_all(None, mixing, lambda cells, score: values[cells], mixing)
+        return self._drop(back, mixing.T @ sums)
+
+    @cached_property
+    def _own(self) -> OwnBlocks:
+        return OwnBlocks(self.blocks, self._codes, self.n_tasks)
+
+    def _apart(self, mixing: Array, back: Array | None) -> bool:
+        """Whether rows rather meet the weights of their own task than all columns."""
+        if on_device(self.y):
+            return False
+        plain = own_columns(mixing) and (back is None or back is mixing or own_columns(back))
+        return worth_own_columns(self.blocks, self.n_tasks, mixing.shape[1], plain=plain)
+
+    def _meet_all(
+        self, lifted: Array | None, mixing: Array, values: Values, back: Array | None
+    ) -> Array:
+        """Rows times what ``values`` makes of their scores, by way of all columns."""
 
         def part(number: int) -> Array | None:
             total = None
             for block in self.blocks.chunk(number):
                 cells = slice(block.start, block.stop)
-                codes = self._codes[cells]
-                level = xp.take(base, codes, axis=0)
-                if own is not None:
-                    value = result[cells] = values(
-                        cells, own_scores(block.rows, own, codes) + level
-                    )
-                    if back is not None:
-                        total = plus(total, own_sums(block.rows, value, codes, self.n_tasks))
-                    continue
                 mixed = self._mixed(mixing, cells)
-                score = row_dots(block.forward(lifted), mixed) + level
-                value = result[cells] = values(cells, score)
+                score = None if lifted is None else row_dots(block.forward(lifted), mixed)
+                value = values(cells, score)
                 if back is not None:
                     left = mixed if back is mixing else self._mixed(back, cells)
                     total = plus(total, block.backward(value[:, None] * left))
             return total
 
         total = None
-        for product in self.blocks.each(part, 1 if apart else lifted.shape[1]):
+        for product in self.blocks.each(part, mixing.shape[1]):
             total = plus(total, product)
-        if apart and back is not None:
-            total = self._with_common(total, back)
-        sums = segment_sum(result, self.offsets)
-        return result, sums, None if back is None else self._drop(total, back.T @ sums)
-
-    def backward(self, values: Array, sums: Array, mixing: Array) -> Array:
-        """Return ``Σ_i v_i x_i m_tᵀ``, given the sums of the values by task."""
-
-        apart = self._own_columns(mixing, mixing)
-
-        def products(number: int) -> Iterator[Array]:
-            for block in self.blocks.chunk(number):
-                cells = slice(block.start, block.stop)
-                if apart:
-                    yield own_sums(block.rows, values[cells], self._codes[cells], self.n_tasks)
-                else:
-                    yield block.backward(values[cells, None] * self._mixed(mixing, cells))
-
-        width = 1 if apart else mixing.shape[1]
-        total = added(self.blocks.each(lambda number: added(products(number)), width))
-        if apart:
-            total = self._with_common(total, mixing)
-        return self._drop(total, mixing.T @ sums)
-
-    def _own_columns(self, mixing: Array, back: Array | None) -> bool:
-        """Whether rows meet no column but that of their own task, both ways."""
-        if self.n_tasks < FEWEST or not own_columns(mixing):
-            return False
-        return back is None or back is mixing or own_columns(back)
-
-    def _with_common(self, sums: Array, mixing: Array) -> Array:
-        """Sums of all tasks beside those of each, where the mixing has a column for them."""
-        if mixing.shape[1] == self.n_tasks:
-            return sums
-        xp = namespace(sums)
-        return xp.concat([sums, xp.sum(sums, axis=1)[:, None]], axis=1)
+        return total
 
     def by_task(
         self, features: Array, work: LatentWork, sizes: list[tuple[int, ...]]

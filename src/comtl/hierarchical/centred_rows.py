@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from ..arrays import segment_sum
-from ..datafits.own_columns import own_scores, own_sums
+from ..datafits.own_columns import OwnBlocks
 from ..design import Design
 
 
@@ -28,6 +27,7 @@ class CentredRows:
         self.root = np.sqrt(weights)
         self.codes = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         self.totals = segment_sum(weights, offsets)
+        self.own = OwnBlocks(design.blocks, self.codes, len(self.totals))
 
     def center(self, values: np.ndarray) -> np.ndarray:
         """Take off the (weighted) mean of each task; values are times the root of the weights."""
@@ -38,19 +38,13 @@ class CentredRows:
 
     def gather(self, values: np.ndarray) -> np.ndarray:
         """Sum of each task's centred rows times ``values``, ``(T, P)``."""
-        share = self.root * self.center(values)
-        product = own_sums(self.design.X, share, self.codes, len(self.totals)).T
+        product = self.own.sums(self.root * self.center(values))
         # Centred values sum to nothing, so that the shift of the columns falls out.
         return product * self.design.inverse_scale
 
     def plain_scores(self, weights: np.ndarray) -> np.ndarray:
         """Rows as they are given, but for scale, times the weights (T, P) of their own task."""
-        loaded = weights * self.design.inverse_scale
-        X = self.design.X
-        if sparse.issparse(X):
-            return own_scores(X, loaded.T, self.codes)
-        parts = [slice(*part) for part in self.design.dense_blocks()]
-        return np.concatenate([own_scores(X[p], loaded.T, self.codes[p]) for p in parts])
+        return self.own.scores(weights * self.design.inverse_scale)
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Centred rows times the weights (T, P) of their own task."""
