@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..blocks import RowBlocks
-from ..design import (
+from ..column_moments import (
     central_moments,
     column_extent,
     column_squares,
