@@ -53,6 +53,8 @@ class Block:
         """Product of the transpose with ``left`` (rows, k)."""
         if on_device(self.rows):
             return device_backward(self.rows, left)
+        if sparse.issparse(self.rows):
+            return across(self.rows) @ left
         whole = self._pieces(left.shape[1])
         if whole is None:
             return self.rows.T @ left
@@ -134,10 +136,9 @@ class RowBlocks:
         """Sparse rows without a copy of what they hold."""
         X = self.X
         first, last = int(X.indptr[start]), int(X.indptr[stop])
-        view = sparse.csr_array((stop - start, X.shape[1]), dtype=X.dtype)
-        view.data, view.indices = X.data[first:last], X.indices[first:last]
-        view.indptr = (X.indptr[start : stop + 1] - X.indptr[start]).astype(X.indices.dtype)
-        return view
+        ends = (X.indptr[start : stop + 1] - X.indptr[start]).astype(X.indices.dtype)
+        parts = X.data[first:last], X.indices[first:last], ends
+        return stored(sparse.csr_array, (stop - start, X.shape[1]), *parts)
 
     def chunk(self, number: int) -> Iterator[Block]:
         """Blocks of one chunk, in order."""
@@ -180,6 +181,32 @@ class RowBlocks:
             return added(b.backward(left[b.start : b.stop, ...]) for b in self.chunk(number))
 
         return added(self.each(part, left.shape[1]))
+
+
+def stored(
+    kind: Any, shape: tuple[int, int], data: np.ndarray, indices: np.ndarray, indptr: np.ndarray
+) -> Any:
+    """Sparse array of these very parts: SciPy copies what is less than half of its base.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from comtl.blocks import stored
+    >>> values = np.arange(9.0)
+    >>> places, ends = np.array([0, 2]), np.array([0, 2])
+    >>> row = stored(sparse.csr_array, (1, 3), values[3:5], places, ends)
+    >>> row.toarray(), np.shares_memory(row.data, values)
+    (array([[3., 0., 4.]]), True)
+    """
+    made = kind(shape, dtype=data.dtype)
+    made.data, made.indices, made.indptr = data, indices, indptr
+    return made
+
+
+def across(rows: Any) -> Any:
+    """Transpose of sparse rows, of the same parts."""
+    return stored(sparse.csc_array, rows.shape[::-1], rows.data, rows.indices, rows.indptr)
 
 
 def device_forward(rows: Any, right: Array) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import Array, on_device
-from ..blocks import RowBlocks
+from ..blocks import RowBlocks, across, stored
 
 FEWEST = 32
 """Tasks from which on it pays for dense rows; see benchmarks/bench_own_weights.md."""
@@ -101,10 +101,8 @@ class OwnBlock:
             large = count * columns > np.iinfo(np.int32).max
             index = np.int64 if large else rows.indices.dtype
             begin = np.repeat(own.astype(index) * columns, np.diff(rows.indptr))
-            wide = sparse.csr_array((len(codes), count * columns), dtype=rows.dtype)
-            wide.data, wide.indices = rows.data, begin + rows.indices
-            wide.indptr = rows.indptr.astype(index, copy=False)
-            rows = wide
+            parts = rows.data, begin + rows.indices, rows.indptr.astype(index, copy=False)
+            rows = stored(sparse.csr_array, (len(codes), count * columns), *parts)
         return cls(slice(start, start + len(codes)), rows, own, first, count)
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
@@ -117,7 +115,7 @@ class OwnBlock:
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Sums (count, P) of each task's rows times their values."""
         if sparse.issparse(self.rows):
-            return (self.rows.T @ values).reshape(self.count, -1)
+            return (across(self.rows) @ values).reshape(self.count, -1)
         ends = np.arange(len(values) + 1)
         mix = sparse.csr_array((values, self.codes, ends), shape=(len(values), self.count))
         return mix.T @ self.rows
