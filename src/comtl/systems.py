@@ -45,7 +45,11 @@ class FeatureSystem:
         self.width = point.F.shape[1] if factor else 0
         self.mixing = feature_mixing(state, factor=factor)
         self.turn = state.penalties["F"].turn(point.F) if factor else None
+        self.spectrum: Array | None = None
         if self.turn is not None:
+            # Turned further, so that the two-term equation has columns that do not meet.
+            self.spectrum, further = self.xp.linalg.eigh(self._small(self._turned(self.mixing)))
+            self.turn = self.turn @ further
             self.mixing = self._turned(self.mixing)
         self.rows, self.columns = datafit.n_features, self.mixing.shape[1]
         self.tasks = datafit.n_tasks
@@ -113,9 +117,13 @@ class FeatureSystem:
 
     def sylvester(self) -> TwoTermSylvester:
         """Two-term equation with every task's moments replaced by the pooled ones."""
-        mixing = self.mixing[:, : self.width]
-        small = mixing.T @ (self.expansion.curvature_sums[:, None] * mixing)
+        small = self._small(self.mixing) if self.spectrum is None else self.spectrum
         return TwoTermSylvester(self.datafit.covariance, small, self.alpha, self.low)
+
+    def _small(self, mixing: Array) -> Array:
+        """Sum over tasks of what their rows weigh, between columns of ``F``."""
+        mixing = mixing[:, : self.width]
+        return mixing.T @ (self.expansion.curvature_sums[:, None] * mixing)
 
     def preconditioner(self, tol: float = 1e-6) -> Callable[[Array], Array]:
         """Approximate inverse, for a residual that is to fall by ``tol``.

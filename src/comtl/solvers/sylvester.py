@@ -22,8 +22,8 @@ class TwoTermSylvester:
     ----------
     covariance : Covariance
         ``C`` (P × P).
-    small : array of shape (K, K)
-        ``B``, symmetric positive semidefinite.
+    small : array of shape (K, K) or (K,)
+        ``B``, symmetric positive semidefinite; its diagonal, where it has nothing else.
     alpha : float
         Multiple of the identity, positive; for a batch an array of shape (..., 1, 1).
     low : array of shape (P, k)
@@ -43,7 +43,10 @@ class TwoTermSylvester:
 
     def __init__(self, covariance: Covariance, small: Array, alpha: float, low: Array) -> None:
         xp = namespace(small)
-        values, self._turn = xp.linalg.eigh(small)
+        self._turn: Array | None = None
+        values = small
+        if small.ndim > 1:
+            values, self._turn = xp.linalg.eigh(small)
         values = xp.clip(values, min=0.0)
         if low.ndim == 2 and low.shape[1] >= low.shape[0]:
             covariance, alpha, low = _absorbed(covariance, alpha, low)
@@ -85,14 +88,20 @@ class TwoTermSylvester:
         self._small = xp.take(scale[:, :, None] * xp.linalg.inv(system), place, axis=0)
 
     def __call__(self, right: Array) -> Array:
-        turned = right @ self._turn
-        if not self._complete:
-            return self._by_sides(turned) @ self._turn.T
+        if self._turn is None:
+            turned = namespace(right).asarray(right, copy=True)
+        else:
+            turned = right @ self._turn
+        solved = self._by_basis(turned) if self._complete else self._by_sides(turned)
+        return solved if self._turn is None else solved @ self._turn.mT
+
+    def _by_basis(self, turned: Array) -> Array:
+        """Solve where the basis is complete."""
         solved = self._basis @ (self._gain * (self._basis.mT @ turned))
         if self._low.shape[-1]:
             inner = (self._low.mT @ solved).mT[..., None]
             solved += (self._lifted @ inner)[..., 0].mT
-        return solved @ self._turn.mT
+        return solved
 
     def _by_sides(self, turned: Array) -> Array:
         """Solve in place where the basis is not complete."""
