@@ -12,8 +12,9 @@ from comtl.datafits.gram import GramDatafit
 from comtl.design import Design
 from comtl.hierarchical.evidence import maximise
 from comtl.hierarchical.families import STRUCTURES, Family
-from comtl.hierarchical.likelihoods import Bernoulli, Gaussian
-from comtl.hierarchical.posterior import Prior, infer
+from comtl.hierarchical.likelihoods import Bernoulli, Gaussian, GaussianRows
+from comtl.hierarchical.posterior import Prior
+from comtl.hierarchical.row_posterior import TaskRows
 from comtl.hierarchical.structures import Diagonal, Factor, Full, InterceptOnly
 
 FAMILIES = [
@@ -102,7 +103,7 @@ def test_posterior_and_evidence_equal_those_of_the_dense_normal(number, mean_var
     structure = structures(X.shape[1], np.random.default_rng(number))[number]
     noise = np.random.default_rng(1).uniform(0.3, 1.0, len(offsets) - 1)
     prior = Prior(structure, noise, 0.5, mean_variance)
-    found = infer(grams(X, y, weights, offsets), prior)
+    found = Gaussian(False, grams(X, y, weights, offsets)).infer(prior)
     log, mean, effects, covariances = dense(X, y, weights, code, prior)
     np.testing.assert_allclose(found.log_evidence, log, rtol=1e-9)
     np.testing.assert_allclose(found.mean, mean, atol=1e-9)
@@ -117,7 +118,7 @@ def test_the_quadratic_of_the_scales_is_that_of_expected_errors(number):
     structure = structures(X.shape[1], np.random.default_rng(number))[number]
     tasks = len(offsets) - 1
     prior = Prior(structure, np.full(tasks, 0.5), 0.5, np.inf)
-    found = infer(grams(X, y, weights, offsets), prior)
+    found = Gaussian(False, grams(X, y, weights, offsets)).infer(prior)
     one = np.ones(X.shape[1] + 1)
     # With all scales at one the expected errors are those of the posterior itself.
     rows = np.column_stack([X, np.ones(len(y))])
@@ -149,6 +150,37 @@ def test_the_evidence_never_falls(seed, family, own_noise, tasks):
     likelihood = Gaussian(own_noise, grams(X, y, weights, offsets))
     path = [stage.objective for stage in climbed(likelihood, family, (tasks, X.shape[1]))]
     assert np.all(np.diff(path) >= -1e-7 * (1.0 + np.abs(path[-1])))
+
+
+def dependent(seed):
+    """Enough rows for free common slopes, of parts with their total, or of all levels of a kind."""
+    X, y, weights, offsets, code = problem(seed, tasks=8, rows=30)
+    rng = np.random.default_rng(seed)
+    if seed % 2:
+        X = np.column_stack([X * rng.lognormal(2.0, 1.0, X.shape[1]), X[:, 0]])
+        X[:, -1] = X[:, :-1].sum(axis=1)
+    else:
+        X = np.column_stack([np.eye(3)[rng.integers(0, 3, len(y))], X[:, 0]])
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return X, y + rng.choice([0.0, 5.0]) * rng.standard_normal(8)[code], weights, offsets
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), family=st.sampled_from(FAMILIES), by_rows=st.booleans())
+def test_the_evidence_never_falls_with_columns_that_depend_on_each_other(seed, family, by_rows):
+    X, y, weights, offsets = dependent(seed)
+    if by_rows:
+        rows = np.column_stack([X, np.ones(len(y))])
+        likelihood = GaussianRows(False, TaskRows.of(rows, y, weights, offsets))
+    else:
+        likelihood = Gaussian(False, grams(X, y, weights, offsets))
+    stages = climbed(likelihood, family, (8, X.shape[1]), max_iter=60)
+    path = [stage.objective for stage in stages]
+    assert np.isinf(stages[-1].prior.mean_variance)
+    assert np.all(np.diff(path) >= -1e-7 * (1.0 + np.abs(path[-1])))
+    # Of the direction that the rows leave open the common slopes have nothing.
+    open_direction = np.linalg.svd(X)[2][-1]
+    assert abs(open_direction @ stages[-1].posterior.mean[:-1]) < 1e-6
 
 
 @settings(max_examples=25, deadline=None)

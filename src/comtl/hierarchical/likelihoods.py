@@ -28,7 +28,7 @@ from ..arrays import (
     to_numpy,
 )
 from ..datafits.gram import GramDatafit
-from .posterior import Posterior, Prior, infer
+from .posterior import Posterior, Prior, infer, told_directions
 from .row_posterior import TaskRows, infer_rows, row_covariances
 
 NOISE_WEIGHT = 8.0
@@ -129,8 +129,13 @@ class Gaussian(NormalNoise):
 
     data: GramDatafit
 
+    @cached_property
+    def directions(self) -> np.ndarray:
+        """Directions of common weights that the rows tell of."""
+        return told_directions(self.data.gram.sum(axis=0))
+
     def infer(self, prior: Prior) -> Posterior:
-        return infer(self.data, prior)
+        return infer(self.data, prior, self.directions)
 
     @property
     def counts(self) -> np.ndarray:
@@ -177,6 +182,8 @@ class OddsBound(Likelihood):
 
     data: GramDatafit
     """The bound as a quadratic of the tasks' weights."""
+    directions: np.ndarray
+    """Directions of common weights that the rows tell of, wherever the bound is exact."""
 
     @property
     @abstractmethod
@@ -184,7 +191,7 @@ class OddsBound(Likelihood):
         """What the bound has beside its quadratic part."""
 
     def infer(self, prior: Prior) -> Posterior:
-        posterior = infer(self.data, prior)
+        posterior = infer(self.data, prior, self.directions)
         # Of the normal likelihood only what depends on the effects is meant.
         normal = 0.5 * np.log(2.0 * np.pi) * float(self.data.gram[:, -1, -1].sum())
         bound = posterior.log_evidence + normal + self.constant
@@ -228,26 +235,20 @@ class Bernoulli(OddsBound):
     offsets: np.ndarray
     places: np.ndarray
     data: GramDatafit
+    directions: np.ndarray
 
     @classmethod
     def of(
-        cls,
-        rows: np.ndarray,
-        signs: np.ndarray,
-        weights: np.ndarray,
-        offsets: np.ndarray,
-        places: np.ndarray | None = None,
+        cls, rows: np.ndarray, signs: np.ndarray, weights: np.ndarray, offsets: np.ndarray
     ) -> Bernoulli:
-        """Bound at the given scores, at first at zero."""
-        if places is None:
-            xp = namespace(rows)
-            places = xp.zeros_like(signs) if on_device(rows) else np.zeros(len(signs))
-        share = 2.0 * weights * bound_curvature(places)
-        gram = to_numpy(segment_gram(rows, share, offsets))
+        """Bound that is exact at scores of zero."""
+        places = namespace(rows).zeros_like(signs) if on_device(rows) else np.zeros(len(signs))
+        gram = _bound_gram(rows, weights, places, offsets)
         moment = to_numpy(segment_sum(rows * (0.5 * weights * signs)[:, None], offsets))
         # The rows stay where they lie; what is inferred from their sums is a matter of the host.
         sums = GramDatafit(gram, moment, np.zeros(len(offsets) - 1))
-        return cls(rows, signs, weights, offsets, places, sums)
+        directions = told_directions(gram.sum(axis=0))
+        return cls(rows, signs, weights, offsets, places, sums, directions)
 
     @cached_property
     def constant(self) -> float:
@@ -259,12 +260,18 @@ class Bernoulli(OddsBound):
         weights = beside(posterior.weights, self.rows, dtype)
         covariances = beside(self.covariances(prior, posterior), self.rows, dtype)
         places = bound_places(self.rows, weights, covariances, self.offsets)
-        moved = Bernoulli.of(self.rows, self.signs, self.weights, self.offsets, places)
-        return moved, prior
+        gram = _bound_gram(self.rows, self.weights, places, self.offsets)
+        data = GramDatafit(gram, self.data.moment, self.data.energy)
+        return replace(self, places=places, data=data), prior
 
     @property
     def n_rows(self) -> float:
         return float(namespace(self.weights).sum(self.weights))
+
+
+def _bound_gram(rows: Array, weights: Array, places: Array, offsets: np.ndarray) -> np.ndarray:
+    """Quadratic part of the bound of each task's rows."""
+    return to_numpy(segment_gram(rows, 2.0 * weights * bound_curvature(places), offsets))
 
 
 def bound_places(rows: Array, weights: Array, covariances: Array, offsets: np.ndarray) -> Array:

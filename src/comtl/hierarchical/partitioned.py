@@ -27,7 +27,7 @@ from .likelihoods import (
     bound_places,
 )
 from .population import evenly_scaled, population_of
-from .posterior import Posterior, Prior
+from .posterior import Posterior, Prior, told_directions
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +75,16 @@ class PartitionedOdds(OddsBound):
 
     population: PartitionedPopulation
     data: GramDatafit
+    directions: np.ndarray
     rest: float
     weight: float
 
     @classmethod
     def of(
-        cls, population: PartitionedPopulation, posterior: Posterior | None = None
+        cls,
+        population: PartitionedPopulation,
+        posterior: Posterior | None = None,
+        directions: np.ndarray | None = None,
     ) -> PartitionedOdds:
         """Bound that suits a posterior best, at first at scores of zero."""
         data, workers = population.data, population.data.workers
@@ -96,7 +100,9 @@ class PartitionedOdds(OddsBound):
             array[population.columns] for array in sums.spread(len(data.tasks))
         )
         grams = GramDatafit(gram, moment, np.zeros(len(gram)))
-        return cls(population, grams, float(constant.sum()), float(weight.sum()))
+        if directions is None:
+            directions = told_directions(gram.sum(axis=0))
+        return cls(population, grams, directions, float(constant.sum()), float(weight.sum()))
 
     @property
     def constant(self) -> float:
@@ -107,7 +113,7 @@ class PartitionedOdds(OddsBound):
         return self.weight
 
     def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
-        return PartitionedOdds.of(self.population, posterior), prior
+        return PartitionedOdds.of(self.population, posterior, self.directions), prior
 
 
 def _by_piece(population: PartitionedPopulation, *arrays: np.ndarray) -> list[Any]:

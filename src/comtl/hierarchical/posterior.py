@@ -17,6 +17,9 @@ from ..datafits.gram import GramDatafit
 from ..saving.registry import saved
 from .structures import Structure
 
+LEAST_TOLD = 1e-10
+"""Share of what rows say of a direction, to what they say of the best, below which it is open."""
+
 
 @saved
 @dataclass(frozen=True, eq=False)
@@ -89,19 +92,19 @@ class Posterior:
         return self.mean + self.effects
 
 
-def infer(data: GramDatafit, prior: Prior) -> Posterior:
-    """Posterior of all effects under a prior.
+def infer(data: GramDatafit, prior: Prior, directions: np.ndarray) -> Posterior:
+    """Posterior of all effects under a prior; ``directions`` as :func:`told_directions` has them.
 
     Examples
     --------
     >>> import numpy as np
     >>> from comtl.datafits.gram import GramDatafit
-    >>> from comtl.hierarchical.posterior import Prior, infer
+    >>> from comtl.hierarchical.posterior import Prior, infer, told_directions
     >>> from comtl.hierarchical.structures import InterceptOnly
     >>> gram = np.array([[[0.0, 0.0], [0.0, 4.0]]] * 2)
     >>> data = GramDatafit(gram, np.array([[0.0, 4.0], [0.0, -4.0]]), np.array([6.0, 6.0]))
     >>> prior = Prior(InterceptOnly(1.0, 1), np.ones(2), 1.0, 1.0)
-    >>> infer(data, prior).effects[:, 1]
+    >>> infer(data, prior, told_directions(gram.sum(axis=0))).effects[:, 1]
     array([ 0.8, -0.8])
     """
     tasks, size = data.moment.shape
@@ -120,9 +123,8 @@ def infer(data: GramDatafit, prior: Prior) -> Posterior:
     # The common part: what is left of each task's rows once its own effects have had their share.
     flat = scaled.reshape(tasks * size, size)
     stiff = scaled.sum(axis=0) - flat.T @ shrink.reshape(tasks * size, size)
-    stiff = 0.5 * (stiff + stiff.T) + np.diag(pulled)
     right = moment.sum(axis=0) - flat.T @ told.ravel()
-    covariance, log_determinant = restricted_inverse(stiff)
+    covariance, log_determinant = common_covariance(stiff, prior, directions)
     mean = covariance @ right
     gap = moment - (scaled @ mean[:, None])[:, :, 0]
     latent = (inverse @ (gap @ root)[:, :, None])[:, :, 0]
@@ -141,7 +143,7 @@ def infer(data: GramDatafit, prior: Prior) -> Posterior:
     quadratic = float(precision @ errors) + float(np.vdot(latent, latent))
     quadratic += float(pulled @ mean**2)
     log_evidence = restricted_evidence(
-        prior, counts, log_determinants(inner) + log_determinant, quadratic
+        prior, counts, log_determinants(inner) + log_determinant, quadratic, directions
     )
     # E[u (c - A β)] and E[A ∘ u uᵀ], for the scales.
     pull = np.einsum("tq,tq->q", effects, gap) + np.einsum("tqr,tqr->q", scaled, spread)
@@ -153,7 +155,11 @@ def infer(data: GramDatafit, prior: Prior) -> Posterior:
 
 
 def restricted_evidence(
-    prior: Prior, counts: np.ndarray, log_determinant: float, quadratic: float
+    prior: Prior,
+    counts: np.ndarray,
+    log_determinant: float,
+    quadratic: float,
+    directions: np.ndarray,
 ) -> float:
     """Logarithm of the restricted likelihood from what rows of ``counts`` weights say of a prior.
 
@@ -161,19 +167,51 @@ def restricted_evidence(
     of the squares, both over the noise.
     """
     pulled = prior.mean_precision
-    free = np.count_nonzero(pulled == 0.0)
+    free = 1 if np.isfinite(prior.mean_variance) else directions.shape[1]
     noise = float(counts @ np.log(2.0 * np.pi * prior.noise))
     given = float(np.log(pulled[pulled > 0.0]).sum()) + free * np.log(2.0 * np.pi)
     return -0.5 * (noise + log_determinant + quadratic - given)
 
 
-def restricted_inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
-    """Inverse and log determinant of a semidefinite matrix, over the directions it has."""
-    values, basis = np.linalg.eigh(matrix)
-    kept = values > values[-1] * len(values) * np.finfo(values.dtype).eps
-    safe = np.where(kept, values, 1.0)
-    inverse = (basis * np.where(kept, 1.0 / safe, 0.0)) @ basis.T
-    return inverse, float(np.log(safe).sum())
+def common_covariance(
+    stiff: np.ndarray, prior: Prior, directions: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Covariance of the common weights, and the log determinant of their precision.
+
+    ``stiff`` is what the rows say of it. Free weights are meant in the given directions only, which
+    do not depend on the prior: a direction that came and went would make the evidence jump.
+    """
+    pulled = prior.mean_precision
+    if np.isfinite(prior.mean_variance):
+        directions = np.eye(len(pulled))
+    inner = directions.T @ (0.5 * (stiff + stiff.T) + np.diag(pulled)) @ directions
+    values, basis = np.linalg.eigh(inner)
+    values = np.maximum(values, values[-1] * len(values) * np.finfo(values.dtype).eps)
+    turned = directions @ basis
+    return (turned / values) @ turned.T, float(np.log(values).sum())
+
+
+def told_directions(pooled: np.ndarray) -> np.ndarray:
+    """Orthonormal directions of common weights, as columns, that rows with this Gram tell of.
+
+    Columns that depend on each other, such as indicators of all levels, or parts and their total,
+    leave some directions open.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.hierarchical.posterior import told_directions
+    >>> told_directions(np.array([[2.0, -2.0, 0.0], [-2.0, 2.0, 0.0], [0.0, 0.0, 4.0]])).shape
+    (3, 2)
+    """
+    size = np.sqrt(np.diagonal(pooled))
+    inverse = 1.0 / np.where(size > 0.0, size, 1.0)
+    values, basis = np.linalg.eigh(pooled * np.outer(inverse, inverse))
+    rounding = 10.0 * len(values) * float(np.finfo(pooled.dtype).eps)
+    left = values <= values[-1] * max(LEAST_TOLD, rounding)
+    # Told is what has no part in the open directions: the shortest weights of all that fit alike.
+    turned = np.linalg.qr(inverse[:, None] * basis[:, left], mode="complete")[0]
+    return turned[:, np.count_nonzero(left) :]
 
 
 def log_determinants(matrices: np.ndarray) -> float:

@@ -8,10 +8,18 @@ it (Woodbury), at ``n_t q²`` rather than ``q³`` operations a task.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from .posterior import Posterior, Prior, log_determinants, restricted_evidence, restricted_inverse
+from .posterior import (
+    Posterior,
+    Prior,
+    common_covariance,
+    log_determinants,
+    restricted_evidence,
+    told_directions,
+)
 
 _CELLS = 2**22
 
@@ -65,6 +73,12 @@ class TaskRows:
         """Weighted sum of squared targets."""
         return float(np.vdot(self.targets, self.targets))
 
+    @cached_property
+    def directions(self) -> np.ndarray:
+        """Directions of common weights that the rows tell of."""
+        flat = self.rows.reshape(-1, self.rows.shape[2])
+        return told_directions(flat.T @ flat)
+
 
 def infer_rows(data: TaskRows, prior: Prior) -> Posterior:
     """Posterior of all effects under a prior; the covariances of single tasks are left out.
@@ -86,9 +100,7 @@ def infer_rows(data: TaskRows, prior: Prior) -> Posterior:
     S, y, G, inner = _scaled(data, prior)
     inverse = np.linalg.inv(inner)
     flat, weighted = S.reshape(-1, size), (inverse @ S).reshape(-1, size)
-    stiff = flat.T @ weighted
-    stiff = 0.5 * (stiff + stiff.T) + np.diag(pulled)
-    covariance, log_determinant = restricted_inverse(stiff)
+    covariance, log_determinant = common_covariance(flat.T @ weighted, prior, data.directions)
     mean = covariance @ (weighted.T @ y.ravel())
     gap = y - S @ mean
     left = (inverse @ gap[:, :, None])[:, :, 0]
@@ -106,6 +118,7 @@ def infer_rows(data: TaskRows, prior: Prior) -> Posterior:
         data.counts,
         log_determinants(inner) + log_determinant,
         quadratic + float(pulled @ mean**2),
+        data.directions,
     )
     pull = np.einsum("tq,tmq,tm->q", effects, S, gap, optimize=True)
     pull = pull + np.einsum("tmq,tmq->q", S, twice @ U)
