@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,14 @@ class Units:
     def intercepts(self, intercepts: Array, meeting_shift: Array) -> Array:
         """User's intercepts; ``meeting_shift`` is each task's weights times the feature shift."""
         return self.target_scale * (intercepts - meeting_shift) + self.target_shift
+
+    def turned(self, sums: GramDatafit, units: Units) -> GramDatafit:
+        """Sums of cells in these units, from those in other units, without the cells."""
+        known = units.inverse_scale > 0.0
+        scale = np.where(known, self.inverse_scale / np.where(known, units.inverse_scale, 1.0), 0.0)
+        target = units.target_scale / self.target_scale
+        more = (units.target_shift - self.target_shift) / self.target_scale
+        return sums.turned((scale, scale * units.shift - self.shift), (target, more))
 
     def linear(self, factors: Factors) -> LinearTasks:
         """Fitted factors in the user's units."""
@@ -237,20 +246,39 @@ def sweep_costs(
 
 
 def choose_datafit(
-    data: TaskData, design: Design, y: np.ndarray, loss: Loss, width: int, fits: int = 1
+    data: TaskData,
+    design: Design,
+    y: np.ndarray,
+    loss: Loss,
+    width: int,
+    fits: int = 1,
+    sums: Callable[[], GramDatafit] | None = None,
 ) -> Datafit:
-    """Return Grams where they are exact, small and cheaper to apply; else the rows themselves."""
+    """Return Grams where they are exact, small and cheaper to apply; else the rows themselves.
+
+    ``sums`` gives the Grams where they are known already.
+    """
+    sums = sums or partial(cell_grams, data, design, y)
     features = design.shape[1]
     if loss.quadratic and features <= DENSE_SIDE:
-        table = complete_table(data, y)
-        if table is not None:
-            return GramDatafit.of_table(design, *table)
+        if complete_table(data, y) is not None:
+            return sums()
         bits = bits_of(design.dtype, y)
         size = bits // 8 * data.n_tasks * (features + 1) ** 2
         costs = sweep_costs(data.n_tasks, *design.shape, width, design.blocks.filled, fits)
         if data.rows is None and size <= DENSE_BYTES and costs["gram"] <= costs["rows"]:
-            return GramDatafit.of_cells(design, y, data.weights, data.offsets)
+            return sums()
     return RowsDatafit(design, y, data.weights, data.offsets, loss, data.rows)
+
+
+def cell_grams(data: TaskData, design: Design, y: np.ndarray) -> GramDatafit:
+    """Second moments of each task's cells, one Gram for all where they share their rows."""
+    table = complete_table(data, y)
+    if table is not None:
+        return GramDatafit.of_table(design, *table)
+    if data.rows is not None:
+        design = Design(taken(design.X, data.rows), design.shift, design.inverse_scale)
+    return GramDatafit.of_cells(design, y, data.weights, data.offsets)
 
 
 @singledispatch

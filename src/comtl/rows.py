@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import _num_samples
 
 from .arrays import on_device, taken, to_numpy
 from .data import read_rows, read_training
@@ -20,6 +21,9 @@ from .folds import TaskStratifiedKFold
 from .frames import read_classes
 from .parameters import require_integer
 from .task_data import TaskData
+
+Split: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""Numbers of the rows to learn from, and of those held out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,18 +71,40 @@ class Rows:
         """Set up the jobs of many fits to these rows, and tell how many there may be."""
         yield n_jobs
 
-    def splits(self, reader: FittedTasks, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Row numbers of the folds; a number of folds cuts every task and class alike."""
+    @property
+    def counted(self) -> np.ndarray:
+        """Numbers of the rows that have a weight: one of weight zero is no row."""
+        if self.sample_weight is None or np.isscalar(self.sample_weight):
+            return np.arange(_num_samples(self.X))
+        weights = np.asarray(to_numpy(self.sample_weight), dtype=float)
+        return np.flatnonzero(weights.reshape(len(weights), -1).max(axis=1) > 0.0)
+
+    def splits(self, reader: FittedTasks, cv: Any) -> list[Split]:
+        """Numbers of the rows of the folds; a number of folds cuts every task and class alike."""
         rows, labels = read_rows(reader, self.X, self.task)
-        classes = read_classes(to_numpy(self.y))[0] if reader._classification else None
+        y, counted = to_numpy(self.y), self.counted
+        classes = read_classes(y)[0] if reader._classification else None
         # Splitters see the numbers of rows on a device, not the rows.
         rows = np.zeros((rows.shape[0], 1)) if on_device(rows) else rows
-        return fold_numbers(cv, rows, to_numpy(self.y), labels, classes)
+        if len(counted) == rows.shape[0]:
+            return fold_numbers(cv, rows, y, labels, classes)
+        if not isinstance(cv, int | np.integer) and not callable(getattr(cv, "split", None)):
+            given = fold_numbers(cv, rows, y, labels, classes)
+            return [_both(split, lambda part: part[np.isin(part, counted)]) for split in given]
+        some = None if labels is None else labels[counted]
+        seen = None if classes is None else classes[counted]
+        drawn = fold_numbers(cv, rows[counted], _safe_indexing(y, counted), some, seen)
+        return [_both(split, lambda part: counted[part]) for split in drawn]
+
+
+def _both(split: Split, change: Callable[[np.ndarray], np.ndarray]) -> Split:
+    train, test = split
+    return change(train), change(test)
 
 
 def fold_numbers(
     cv: Any, rows: Any, y: Any, labels: np.ndarray | None, classes: np.ndarray | None
-) -> list[tuple[np.ndarray, np.ndarray]]:
+) -> list[Split]:
     """Row numbers of the training and test part of each fold."""
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         strata = None

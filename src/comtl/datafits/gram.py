@@ -81,6 +81,45 @@ class GramDatafit(Datafit):
         energy = xp.sum(weights[:, None] * Y**2, axis=0)
         return cls(gram[None, :, :], moment.T, energy)
 
+    def less(self, part: GramDatafit, places: np.ndarray) -> GramDatafit:
+        """Return sums without those of some cells, whose tasks have the given places here."""
+        gram, moment, energy = self.gram + 0.0, self.moment + 0.0, self.energy + 0.0
+        gram[places if gram.shape[0] > 1 else slice(None)] -= part.gram
+        moment[places] -= part.moment
+        energy[places] -= part.energy
+        return GramDatafit(gram, moment, energy)
+
+    def of_tasks(self, tasks: np.ndarray) -> GramDatafit:
+        """Sums of some of the tasks."""
+        gram = self.gram[tasks] if self.gram.shape[0] > 1 else self.gram
+        return GramDatafit(gram, self.moment[tasks], self.energy[tasks])
+
+    def turned(
+        self, rows: tuple[np.ndarray, np.ndarray], target: tuple[float, float]
+    ) -> GramDatafit:
+        """Return sums of the same cells in other units.
+
+        Rows and targets are multiplied by the first of each pair, and the second is added.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from comtl.datafits.gram import GramDatafit
+        >>> one = GramDatafit(np.full((1, 2, 2), 1.0), np.full((1, 2), 3.0), np.array([9.0]))
+        >>> one.turned((np.array([2.0]), np.array([5.0])), (1.0, 1.0)).moment
+        array([[28.,  4.]])
+        """
+        (scale, shift), (unit, more) = rows, target
+        size = self.n_features
+        turn = np.eye(size + 1, dtype=self.gram.dtype)
+        turn[:size, :size] *= scale[:, None]
+        turn[:size, size] = shift
+        gram = turn @ self.gram @ turn.T
+        counts = self.gram[:, -1, -1]
+        moment = (unit * self.moment + more * self.gram[:, -1]) @ turn.T
+        energy = unit**2 * self.energy + 2.0 * unit * more * self.moment[:, -1] + more**2 * counts
+        return GramDatafit(gram, moment, energy)
+
     @property
     def double(self) -> GramDatafit:
         """The same in double precision."""

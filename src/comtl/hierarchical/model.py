@@ -85,12 +85,12 @@ class HierarchicalModel(CellModel):
         )
 
     def _learn(self, data: TaskData, columns: Columns, watch: Watch = UNWATCHED) -> None:
-        population = self._population(data, columns)
-        self._climb(population, data, columns, watch=watch)
+        populations = populations_of(self._population(data, columns), columns)
+        self._climb(populations, data, columns, watch=watch)
 
     def _climb(
         self,
-        population: Population,
+        populations: Sequence[Population],
         data: TaskData,
         columns: Columns,
         starts: Sequence[Prior | None] = (),
@@ -102,10 +102,8 @@ class HierarchicalModel(CellModel):
         ``starts`` holds the outcome of simpler fits, where there are some.
         """
         stages, history = [], []
-        groups = groups_of(columns)
         with progress_shown(self.verbose), single_blas():
-            for part, start in zip(groups, starts or [None] * len(groups), strict=True):
-                own = population if columns.index is None else population.of_columns(part)
+            for own, start in zip(populations, starts or [None] * len(populations), strict=True):
                 steps = self._family.climb(
                     self._likelihood(own),
                     own.size,
@@ -116,7 +114,7 @@ class HierarchicalModel(CellModel):
                 path, stage = self._watched(steps, watch)
                 stages.append(stage)
                 history.append(path)
-        self._keep(stages, history, population, data, columns)
+        self._keep(stages, history, populations[0], data, columns)
 
     def _watched(self, steps: Any, watch: Watch) -> tuple[list[float], Stage]:
         path: list[float] = []
@@ -189,19 +187,8 @@ def groups_of(columns: Columns) -> list[np.ndarray]:
     return [np.flatnonzero(columns.label == label) for label in np.unique(columns.label)]
 
 
-def learn_each(models: Sequence[HierarchicalModel], data: TaskData, columns: Columns) -> None:
-    """Fit several models to the same cells; rows are shared, and simpler fits as starts.
-
-    Factors are to come in the order of their directions.
-    """
-    populations: dict[bool, Population] = {}
-    reached: dict[tuple[str, bool, bool], Sequence[Prior]] = {}
-    for model in models:
-        scaled, kind, shrunk = model.standardize, model.structure, model.shrink_common
-        if scaled not in populations:
-            populations[scaled] = model._population(data, columns)
-        starts = reached.get(("isotropic", scaled, shrunk), ())
-        if kind == "factor":
-            starts = reached.get(("factor", scaled, shrunk), starts)
-        model._climb(populations[scaled], data, columns, starts if model._family.refines else ())
-        reached[kind, scaled, shrunk] = model._priors
+def populations_of(population: Population, columns: Columns) -> list[Population]:
+    """The population, or beyond two classes that of each class."""
+    if columns.index is None:
+        return [population]
+    return [population.of_columns(part) for part in groups_of(columns)]

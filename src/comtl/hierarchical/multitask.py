@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,17 +21,17 @@ from ..parameters import require_choice
 from ..predictor import LinearTasks
 from ..problem import Columns, Units
 from ..progress import Watch, logger, progress_shown
-from ..rows import Rows
+from ..rows import Rows, Split
 from ..shown import names_of_features
 from ..task_data import TaskData
-from ..threads import single_blas
 from ..training import CellModel, TaskModel
 from .basis import Hinges
 from .column_units import ColumnUnits
-from .estimators import HierarchicalRegressor
 from .library import base_of
-from .model import HierarchicalModel, groups_of, learn_each
-from .related import RelatedTasks, learn_related
+from .model import groups_of
+from .population import Population
+from .related import RelatedTasks
+from .together import WholeSums, learned, population_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +48,24 @@ class HeldOut:
 
 
 @dataclass(frozen=True, eq=False)
+class Table:
+    """All cells on some features, with targets in the units of their columns."""
+
+    hinges: Hinges
+    units: ColumnUnits
+    data: TaskData
+    columns: Columns
+    population: Population
+
+
+@dataclass(frozen=True, eq=False)
 class Stack:
     """Members on some features, their weights, and how well they do on cells not seen.
 
     ``complete`` tells whether all folds were held out, rather than cut short by the user.
     """
 
-    hinges: Hinges
+    table: Table
     library: dict[str, CellModel]
     held: HeldOut
     weights: dict[str, float]
@@ -132,27 +142,35 @@ class MultitaskModel(TaskModel):
         rows = rows.here(self)
         data = rows.read(self)
         self._check_data(data)
-        columns = Columns.of(data)
         kept = Checkpoint.of(self.checkpoint, self, data)
+        splits = rows.splits(copy.copy(self), self.cv)
         with progress_shown(self.verbose):
             tried = []
             for hinges in self._bases(data):
-                tried.append(self._tried(rows, data, columns, hinges, kept, watch))
+                table = self._table(data, hinges)
+                tried.append(self._tried(rows, table, splits, kept, watch))
                 if not tried[-1].complete:
                     break
             best = min(tried, key=lambda one: one.loss)
             logger.info("weights: %s", best.weights)
-            self._hinges = best.hinges
-            units = ColumnUnits.of(data)
-            wide = replace(units.measured(data), X=best.hinges.expanded(data.X))
-            fitted = learned([best.library[name] for name in best.weights], wide, columns)
+            table = best.table
+            chosen = [best.library[name] for name in best.weights]
+            fitted = learned(chosen, table.data, table.columns, table.population)
         self.members_ = dict(zip(best.weights, fitted, strict=True))
         self.weights_ = best.weights
-        self.basis_ = "hinges" if len(best.hinges.columns) else "linear"
+        self._hinges = table.hinges
+        self.basis_ = "hinges" if len(table.hinges.columns) else "linear"
         cuts = self._cuts(best.held, best.scores, data.n_tasks)
-        self._combine(wide, columns, units, best.shift - cuts)
-        self._told(best.held, best.scores, wide, units)
+        self._combine(table, best.shift - cuts)
+        self._told(best.held, best.scores, table.data, table.units)
         kept.finish()
+
+    def _table(self, data: TaskData, hinges: Hinges) -> Table:
+        """Cells made ready for members on given features."""
+        units, columns = ColumnUnits.of(data), Columns.of(data)
+        measured = replace(units.measured(data), X=hinges.expanded(data.X))
+        population = population_for(self, measured, columns)
+        return Table(hinges, units, measured, columns, population)
 
     def _bases(self, data: TaskData) -> list[Hinges]:
         """Features to choose from: the columns as they are, and with bends if asked for."""
@@ -166,16 +184,11 @@ class MultitaskModel(TaskModel):
         return [plain, hinges] if len(hinges.columns) else [plain]
 
     def _tried(
-        self,
-        rows: Rows,
-        data: TaskData,
-        columns: Columns,
-        hinges: Hinges,
-        kept: Checkpoint,
-        watch: Watch,
+        self, rows: Rows, table: Table, splits: list[Split], kept: Checkpoint, watch: Watch
     ) -> Stack:
         """Stack of members on given features."""
-        size = data.n_features + len(hinges.columns), len(columns.task)
+        data, columns = table.data, table.columns
+        size = data.n_features, len(columns.task)
         library = self._library(
             size,
             together=max(map(len, groups_of(columns))),
@@ -187,14 +200,14 @@ class MultitaskModel(TaskModel):
                 f"so wide do not work on arrays of {place_of(data.X)}. Convert them to NumPy "
                 "first, or use BiFactor models."
             )
-        held, complete = self._held_out(rows, data, library, hinges, kept, watch)
+        held, complete = self._held_out(rows, table, library, splits, kept, watch)
         shares, shift = self._stack(held, base_of(library))
         weights = {
             name: share for name, share in zip(library, shares.tolist(), strict=True) if share > 0.0
         }
         scores = held.scores @ shares + shift
         loss = float(held.weights @ self._loss().value(held.target, scores))
-        return Stack(hinges, library, held, weights, shift, scores, loss, complete)
+        return Stack(table, library, held, weights, shift, scores, loss, complete)
 
     def _read_codes(self, X: Any, task: Any) -> tuple[Any, np.ndarray | None]:
         X, codes = super()._read_codes(X, task)
@@ -203,19 +216,23 @@ class MultitaskModel(TaskModel):
     def _held_out(
         self,
         rows: Rows,
-        data: TaskData,
+        table: Table,
         library: dict[str, CellModel],
-        hinges: Hinges,
+        splits: list[Split],
         kept: Checkpoint,
         watch: Watch,
     ) -> tuple[HeldOut, bool]:
         """Scores of all members on every fold's test cells, and whether no fold was left out."""
-        splits = rows.splits(copy.copy(self), self.cv)
-        models = list(library.values())
-        names = [f"{len(hinges.columns)} bends, fold {number}" for number in range(len(splits))]
+        data, models = table.data, list(library.values())
+        names = [
+            f"{len(table.hinges.columns)} bends, fold {number}" for number in range(len(splits))
+        ]
         known = {name: kept.get(name) for name in names if kept.get(name) is not None}
         missing = [number for number, name in enumerate(names) if name not in known]
-        jobs = (delayed(self._fold)(rows, data, models, hinges, splits[n]) for n in missing)
+        whole = WholeSums.of(table.population, models) if missing else None
+        # Jobs get what they need of the table, not its rows a second time.
+        given = models, table.hinges, table.units, data.classes, whole
+        jobs = (delayed(self._fold)(rows, splits[n], *given) for n in missing)
         try:
             n_jobs = None if on_device(data.X) else self.n_jobs  # or each would copy the rows
             with rows.side_by_side(n_jobs) as count:
@@ -240,26 +257,35 @@ class MultitaskModel(TaskModel):
         return held, len(parts) == len(splits)
 
     def _fold(
-        self, rows: Rows, data: TaskData, models: list[CellModel], hinges: Hinges, split: Any
+        self,
+        rows: Rows,
+        split: Split,
+        models: list[CellModel],
+        hinges: Hinges,
+        units: ColumnUnits,
+        classes: np.ndarray | None,
+        whole: WholeSums | None,
     ) -> tuple[np.ndarray, ...]:
         """Scores, targets, weights and tasks of the cells that one fold holds out."""
         train, test = (
-            rows.take(part).read(copy.copy(self), classes=data.classes, partial=True)
-            for part in split
+            rows.take(part).read(copy.copy(self), classes=classes, partial=True) for part in split
         )
-        train, test = (replace(part, X=hinges.expanded(part.X)) for part in (train, test))
-        units = ColumnUnits.of(data)
-        train, test = units.measured(train), units.measured(test)
-        fitted = learned(models, train, Columns.of(train))
+        train, test = (
+            replace(units.measured(part), X=hinges.expanded(part.X)) for part in (train, test)
+        )
+        columns = Columns.of(train)
+        population = population_for(self, train, columns)
+        if whole is not None and parts_of_all(split, rows.counted):
+            population = whole.without(test, population)
+        fitted = learned(models, train, columns, population)
         # One number a member and cell: the stack is put together on the host.
         scores = np.stack([to_numpy(self._said(model, test)) for model in fitted], axis=1)
         target, weights, task = map(to_numpy, self._asked(fitted[0], test))
-        return scores, target, weights, encode_tasks(test.tasks, data.tasks)[task]
+        return scores, target, weights, encode_tasks(test.tasks, units.tasks)[task]
 
-    def _combine(
-        self, data: TaskData, columns: Columns, units: ColumnUnits, shift: np.ndarray | float
-    ) -> None:
+    def _combine(self, table: Table, shift: np.ndarray | float) -> None:
         """One linear model of all members, in the user's units; ``shift`` is added to scores."""
+        data, columns = table.data, table.columns
         self._describe(data, columns)
         xp = namespace(data.weights)
         design = Design.standardized(data.X, xp.ones(data.X.shape[0], dtype=data.X.dtype))
@@ -273,7 +299,7 @@ class MultitaskModel(TaskModel):
             linear = member._linear
             coef += share * linear.coef
             intercepts += share * linear.intercepts
-        linear = LinearTasks.of_weights(*units.restored(coef, intercepts, columns.task))
+        linear = LinearTasks.of_weights(*table.units.restored(coef, intercepts, columns.task))
         self._widths = linear.directions.shape[1], linear.directions.shape[1]
         self._set_linear(linear)
 
@@ -289,17 +315,16 @@ class MultitaskModel(TaskModel):
         return None, None
 
 
-def learned(models: Sequence[CellModel], data: TaskData, columns: Columns) -> list[CellModel]:
-    """Copies of the models, fitted to the cells."""
-    models = [copy.copy(model) for model in models]
-    with warnings.catch_warnings(), single_blas():
-        # A member need not be at its top to be of use; what it is worth is measured.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        learn_each([m for m in models if isinstance(m, HierarchicalModel)], data, columns)
-        learn_related([m for m in models if isinstance(m, RelatedTasks)], data, columns)
-        for model in models:
-            if isinstance(model, HierarchicalRegressor):
-                model._forget_spread()
-            elif not isinstance(model, HierarchicalModel | RelatedTasks):
-                model._learn(data, columns)
-    return models
+def parts_of_all(split: Split, rows: np.ndarray) -> bool:
+    """Whether each of the rows, whose numbers rise, is in exactly one part of a split.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.hierarchical.multitask import parts_of_all
+    >>> parts_of_all((np.array([0, 2]), np.array([1])), np.arange(3))
+    True
+    >>> parts_of_all((np.array([0, 2]), np.array([2])), np.arange(3))
+    False
+    """
+    return np.array_equal(np.sort(np.concatenate(split)), rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,18 @@ from ..arrays import (
     to_numpy,
     with_ones,
 )
+from ..datafits.base import Datafit
 from ..datafits.gram import GramDatafit
 from ..design import Design
-from ..problem import Units, complete_table, row_weights, target_units
+from ..losses import Loss
+from ..problem import (
+    Units,
+    cell_grams,
+    choose_datafit,
+    complete_table,
+    row_weights,
+    target_units,
+)
 from ..task_data import TaskData
 from .likelihoods import Bernoulli, Gaussian, GaussianRows, Likelihood
 from .row_posterior import TaskRows
@@ -32,22 +41,27 @@ be the shorter one; see benchmarks/bench_row_posterior.md."""
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Standardised rows of some columns of weights, and the units they are in."""
+    """Standardised rows of some columns of weights, and the units they are in.
+
+    What several fits may ask for is made once: ``sums``, or ``dense`` rows.
+    """
 
     design: Design
     cells: TaskData
     target: np.ndarray
     units: Units
+    told: tuple[GramDatafit, Units] | None = None
+    """Sums of the same cells in other units, where they are known."""
 
     @classmethod
     def of(cls, cells: TaskData, *, standardize: bool, classification: bool) -> Population:
         """Centre and scale; signs of classes are left as they are."""
         design = Design.standardized(cells.X, row_weights(cells))
-        if not standardize:
-            design = evenly_scaled(design)
         shift, scale = 0.0, 1.0
         if not classification:
             shift, scale = target_units(cells.y, cells.weights, center=True, scale=True)
+        if not standardize:
+            design = evenly_scaled(design)
         units = Units(design.shift, design.inverse_scale, shift, scale)
         return cls(design, cells, units.target(cells.y), units)
 
@@ -65,7 +79,7 @@ class Population:
             tasks=self.cells.tasks[columns],
             rows=cells if self.cells.rows is None else self.cells.rows[cells],
         )
-        return replace(self, cells=part, target=taken(self.target, cells))
+        return replace(self, cells=part, target=taken(self.target, cells), told=None)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -78,29 +92,66 @@ class Population:
         rows = self.cells.rows
         return self.design if rows is None else replace_rows(self.design, rows)
 
-    def gaussian(self, *, own_noise: bool) -> Likelihood:
-        """Likelihood of values."""
-        table = complete_table(self.cells, self.target)
-        if table is not None and not own_noise:
-            return Gaussian(own_noise, GramDatafit.of_table(self.design, *table).on_host())
-        cells = self.cells
-        few = not on_device(cells.X)  # Rows on a device stay there: their Grams tell as much.
-        if few and FEW_ROWS * np.diff(cells.offsets).max(initial=1) < cells.n_features:
-            told = TaskRows.of(self._dense(), self.target, cells.weights, cells.offsets)
-            return GaussianRows(own_noise, told)
-        grams = GramDatafit.of_cells(self.row_design, self.target, cells.weights, cells.offsets)
-        return Gaussian(own_noise, grams.on_host())
+    def evenly(self) -> Population:
+        """Return the same cells with columns that keep their spread among each other."""
+        design = evenly_scaled(self.design)
+        units = replace(self.units, shift=design.shift, inverse_scale=design.inverse_scale)
+        told = None if on_device(self.cells.X) or self.by_rows else (self.sums, self.units)
+        return replace(self, design=design, units=units, told=told)
 
-    def bernoulli(self) -> Likelihood:
-        """Likelihood of two classes."""
+    @property
+    def by_rows(self) -> bool:
+        """Whether the rows tell of values in a shorter way than their sums."""
         cells = self.cells
-        return Bernoulli.of(self._dense(), self.target, cells.weights, cells.offsets)
+        if on_device(cells.X):
+            return False  # Rows on a device stay there: their Grams tell as much.
+        longest = np.diff(cells.offsets).max(initial=1)
+        few = FEW_ROWS * longest < cells.n_features
+        return few and complete_table(cells, self.target) is None
 
-    def _dense(self) -> np.ndarray:
+    @cached_property
+    def sums(self) -> GramDatafit:
+        """Second moments of each task's cells."""
+        if self.told is not None:
+            return self.units.turned(*self.told)
+        return cell_grams(self.cells, self.design, self.target)
+
+    @cached_property
+    def dense(self) -> np.ndarray:
         """Standardised rows of the cells, with a last column of ones."""
         design = self.row_design
         parts = [design.dense_rows(*part) for part in design.dense_blocks()]
         return with_ones(namespace(parts[0]).concat(parts, axis=0))
+
+    def told_by(self, sums: GramDatafit, units: Units) -> Population:
+        """Return the same cells with their sums, known in other units."""
+        return replace(self, told=(sums, units))
+
+    def datafit(self, loss: Loss, width: int, fits: int) -> Datafit:
+        """Rows or sums for so many fits of models with factors."""
+        cells = self.cells
+        target = namespace(cells.weights).astype(self.target, cells.dtype)
+        return choose_datafit(cells, self.design, target, loss, width, fits, lambda: self.sums)
+
+    def gaussian(self, *, own_noise: bool) -> Likelihood:
+        """Likelihood of values."""
+        if self.by_rows:
+            return GaussianRows(own_noise, self._rows_of_tasks)
+        return Gaussian(own_noise, self.sums.on_host())
+
+    @cached_property
+    def _rows_of_tasks(self) -> TaskRows:
+        cells = self.cells
+        return TaskRows.of(self.dense, self.target, cells.weights, cells.offsets)
+
+    def bernoulli(self) -> Likelihood:
+        """Likelihood of two classes."""
+        return self._bound_at_zero
+
+    @cached_property
+    def _bound_at_zero(self) -> Likelihood:
+        cells = self.cells
+        return Bernoulli.of(self.dense, self.target, cells.weights, cells.offsets)
 
 
 @singledispatch

@@ -1,0 +1,99 @@
+"""Members of a stack on one table: together, with rows and Grams shared, and each by itself.
+
+`make bench` writes the result beside this file; needs COMTL_DATA.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+import warnings
+
+import numpy as np
+
+from comtl import MultitaskRegressor
+from comtl.datasets import load_school
+from comtl.hierarchical.library import regression_members
+from comtl.hierarchical.together import WholeSums, learned, population_for
+from comtl.problem import Columns
+from comtl.rows import Rows
+from comtl.threads import single_blas
+
+REPEATS = 3
+
+
+def drawn(tasks: int, rows: int, features: int) -> Rows:
+    """Rows of tasks whose weights are one and a spread of one."""
+    rng = np.random.default_rng(0)
+    task = np.repeat(np.arange(tasks), rows)
+    X = rng.standard_normal((len(task), features))
+    weights = 1.0 + rng.standard_normal((tasks, features))
+    y = np.einsum("np,np->n", X, weights[task]) + rng.standard_normal(len(task))
+    return Rows(X, y, task)
+
+
+def school() -> Rows:
+    """All pupils."""
+    data = load_school()
+    return Rows(data.X, data.y, data.task)
+
+
+def seconds(work) -> float:
+    """CPU seconds, the least of some."""
+    found = []
+    for _ in range(REPEATS):
+        start = time.process_time()
+        work()
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def measured(rows: Rows) -> tuple[str, float, float, float]:
+    """Sizes, and seconds of members alone, together, and on four fifths of known sums."""
+    stack = MultitaskRegressor()
+    data = rows.read(stack)
+    columns = Columns.of(data)
+    count = data.n_features, data.n_tasks
+    models = list(regression_members(*count, together=count[1], sparse=False).values())
+
+    def alone() -> None:
+        with single_blas():
+            for model in models:
+                copy.copy(model)._learn(data, columns)
+
+    def together() -> None:
+        learned(models, data, columns, population_for(stack, data, columns))
+
+    whole = WholeSums.of(population_for(stack, data, columns), models)
+    (train, test), *_ = rows.splits(stack, 5)
+    parts = [rows.take(part).read(stack) for part in (train, test)]
+
+    def fold() -> None:
+        population = population_for(stack, parts[0], columns)
+        if whole is not None:
+            population = whole.without(parts[1], population)
+        learned(models, parts[0], columns, population)
+
+    size = f"{data.n_cells}, {data.n_features}, {data.n_tasks}"
+    return size, seconds(alone), seconds(together), seconds(fold)
+
+
+def main() -> None:
+    """Write the page."""
+    warnings.simplefilter("ignore")
+    print("# Members that share rows and Grams\n")
+    print(
+        "CPU seconds of all members of `MultitaskRegressor` on one table: each by itself, together,"
+    )
+    print(
+        "and together on a fold (four fifths) with the sums of all rows at hand; least of three.\n"
+    )
+    print("| rows, features, tasks | alone | together | ratio | a fold |\n|" + " --- |" * 5)
+    for rows in (school(), drawn(20, 100, 20), drawn(20, 10_000, 20), drawn(20, 10_000, 5)):
+        size, alone, together, fold = measured(rows)
+        ratio = alone / together
+        print(f"| {size} | {alone:.2f} | {together:.2f} | {ratio:.1f} | {fold:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

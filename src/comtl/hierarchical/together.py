@@ -1,0 +1,122 @@
+"""Members of a stack fitted to the same cells: units, rows and Grams are made once for all."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..arrays import on_device
+from ..base import FactorModel
+from ..checkpoints import Checkpoint
+from ..data import encode_tasks
+from ..datafits.gram import GramDatafit
+from ..losses import Loss
+from ..problem import Columns, Problem, Units, cell_grams
+from ..progress import UNWATCHED
+from ..task_data import TaskData
+from ..threads import single_blas
+from ..training import CellModel
+from .estimators import HierarchicalRegressor
+from .model import HierarchicalModel, populations_of
+from .population import Population
+from .posterior import Prior
+from .related import RelatedTasks, learn_related
+
+
+def population_for(model: CellModel, data: TaskData, columns: Columns) -> Population:
+    """Cells on standard scales, as most members take them."""
+    return Population.of(
+        model._binary(data, columns), standardize=True, classification=model._classification
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class WholeSums:
+    """Sums of all cells, from which those of all but a few follow by a pass over the few."""
+
+    sums: GramDatafit
+    units: Units
+    tasks: np.ndarray
+
+    @classmethod
+    def of(cls, population: Population, models: Sequence[CellModel]) -> WholeSums | None:
+        """Sums of a population, or None where members have no use for them."""
+        asked = any(isinstance(model, HierarchicalRegressor) for model in models)
+        if not asked or population.by_rows or on_device(population.cells.X):
+            return None
+        return cls(population.sums, population.units, population.cells.tasks)
+
+    def without(self, few: TaskData, rest: Population) -> Population:
+        """Population of the rest, where few and rest are all the cells."""
+        part = cell_grams(few, self.units.design(few.X), self.units.target(few.y))
+        left = self.sums.less(part, encode_tasks(few.tasks, self.tasks))
+        return rest.told_by(left.of_tasks(encode_tasks(rest.cells.tasks, self.tasks)), self.units)
+
+
+def learned(
+    models: Sequence[CellModel], data: TaskData, columns: Columns, population: Population
+) -> list[CellModel]:
+    """Copies of the models, fitted to the cells, which ``population`` has on standard scales."""
+    models = [copy.copy(model) for model in models]
+    with warnings.catch_warnings(), single_blas():
+        # A member need not be at its top to be of use; what it is worth is measured.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        learn_hierarchical(
+            [m for m in models if isinstance(m, HierarchicalModel)], population, data, columns
+        )
+        learn_related([m for m in models if isinstance(m, RelatedTasks)], data, columns)
+        learn_factors([m for m in models if isinstance(m, FactorModel)], population, data, columns)
+    for model in models:
+        if isinstance(model, HierarchicalRegressor):
+            model._forget_spread()
+    return models
+
+
+def learn_hierarchical(
+    models: Sequence[HierarchicalModel], population: Population, data: TaskData, columns: Columns
+) -> None:
+    """Fit several models to the same cells; rows are shared, and simpler fits as starts.
+
+    Factors are to come in the order of their directions.
+    """
+    ready: dict[bool, list[Population]] = {}
+    reached: dict[tuple[str, bool, bool], Sequence[Prior]] = {}
+    for model in models:
+        scaled, kind, shrunk = model.standardize, model.structure, model.shrink_common
+        if scaled not in ready:
+            own = population if scaled else population.evenly()
+            ready[scaled] = populations_of(own, columns)
+        starts = reached.get(("isotropic", scaled, shrunk), ())
+        if kind == "factor":
+            starts = reached.get(("factor", scaled, shrunk), starts)
+        model._climb(ready[scaled], data, columns, starts if model._family.refines else ())
+        reached[kind, scaled, shrunk] = model._priors
+
+
+def learn_factors(
+    models: Sequence[FactorModel], population: Population, data: TaskData, columns: Columns
+) -> None:
+    """Fit several models to the same cells; those on standard scales share their rows."""
+    size = population.cells.n_features, population.cells.n_tasks
+    widths = {
+        number: model._recipe(*size).ranks[0]
+        for number, model in enumerate(models)
+        if model.fit_intercept and model.standardize
+    }
+    problems: dict[type[Loss], Problem] = {}
+    for number, model in enumerate(models):
+        if number not in widths:
+            model._learn(data, columns)
+            continue
+        loss = model._loss()
+        if type(loss) not in problems:
+            datafit = population.datafit(loss, max(widths.values()), len(widths))
+            labels = None if columns.index is None else columns.label
+            problems[type(loss)] = Problem(datafit, population.units, labels)
+        kept = Checkpoint.of(None, model, data)
+        model._run(problems[type(loss)], data, columns, kept, UNWATCHED)

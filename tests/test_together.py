@@ -1,0 +1,124 @@
+"""Members that share rows and Grams come to what each comes to by itself."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import KFold
+
+from comtl import MultitaskClassifier, MultitaskRegressor
+from comtl.hierarchical.library import classification_members, regression_members
+from comtl.hierarchical.population import Population
+from comtl.hierarchical.together import WholeSums, learned, population_for
+from comtl.problem import Columns
+from comtl.rows import Rows
+
+
+def table(rows=20, tasks=6, features=3, seed=0):
+    rng = np.random.default_rng(seed)
+    task = np.repeat(np.arange(tasks), rows)
+    X = rng.normal(size=(len(task), features)) * rng.lognormal(0.0, 2.0, features) + 3.0
+    W = 1.0 + rng.normal(size=(tasks, features))
+    y = np.einsum("np,np->n", X, W[task]) + rng.normal(size=tasks)[task] + 5.0
+    return X, y + rng.normal(size=len(y)), task
+
+
+def cells(reader, X, y, task):
+    return Rows(X, y, task).read(reader)
+
+
+@pytest.mark.parametrize("classes", [False, True])
+@pytest.mark.parametrize("rows, features", [(20, 3), (4, 9)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_members_fitted_together_are_those_fitted_alone(classes, rows, features):
+    X, y, task = table(rows, features=features)
+    stack = MultitaskClassifier() if classes else MultitaskRegressor()
+    make = classification_members if classes else regression_members
+    members = make(features, 6, together=6, sparse=False)
+    data = cells(stack, X, y > np.median(y) if classes else y, task)
+    columns = Columns.of(data)
+    found = learned(list(members.values()), data, columns, population_for(stack, data, columns))
+    for name, member in zip(members, found, strict=True):
+        if name.startswith(("factor ", "full")):
+            continue  # They start from simpler fits, and are not taken to their tops.
+        alone = members[name]
+        alone._learn(data, columns)
+        np.testing.assert_allclose(
+            member._linear.coef, alone._linear.coef, rtol=1e-6, atol=1e-8, err_msg=name
+        )
+
+
+def test_members_ask_for_the_grams_of_all_cells_once():
+    X, y, task = table(rows=30)
+    made = []
+    whole = MultitaskRegressor._table
+
+    class Counted(MultitaskRegressor):
+        def _table(self, data, hinges):
+            found = whole(self, data, hinges)
+            made.append(found.population)
+            return found
+
+    Counted().fit(X, y, task=task)
+    (population,) = made
+    assert "sums" in vars(population)
+    assert population.datafit(Counted()._loss(), 3, 6) is population.sums
+    assert population.gaussian(own_noise=True).data is population.sums
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), share=st.floats(0.05, 0.9), shared=st.booleans())
+def test_sums_of_the_rest_follow_from_those_of_all(seed, share, shared):
+    rng = np.random.default_rng(seed)
+    reader = MultitaskRegressor()
+    if shared:
+        X, task = rng.normal(size=(24, 3)), None
+        y = rng.normal(size=(24, 4))
+    else:
+        X, y, task = table(rows=8, seed=seed)
+    held = rng.random(len(X)) < share
+    held[:2], held[-2:] = True, False
+    all_cells, rest, few = (
+        cells(reader, X[part], y[part], None if task is None else task[part])
+        for part in (slice(None), ~held, held)
+    )
+    whole, direct = (
+        Population.of(data, standardize=True, classification=False) for data in (all_cells, rest)
+    )
+    models = list(regression_members(3, 6, together=6, sparse=False).values())
+    found = WholeSums.of(whole, models).without(few, direct)
+    assert found.told is not None and direct.told is None
+    for name in ("gram", "moment", "energy"):
+        expected = getattr(direct.sums, name)
+        np.testing.assert_allclose(
+            getattr(found.sums, name), expected, atol=1e-9 * np.abs(expected).max(), err_msg=name
+        )
+
+
+@pytest.mark.parametrize("cv", [5, KFold(4)], ids=["number", "splitter"])
+@pytest.mark.parametrize("classes", [False, True])
+def test_rows_of_weight_zero_are_no_rows_for_the_folds(cv, classes):
+    X, y, task = table()
+    weights = (np.random.default_rng(1).random(len(y)) < 0.6) * 1.0
+    kept = weights > 0.0
+    kind = MultitaskClassifier if classes else MultitaskRegressor
+    y = y > np.median(y) if classes else y
+    one = kind(cv=cv).fit(X, y, task=task, sample_weight=weights)
+    other = kind(cv=cv).fit(X[kept], y[kept], task=task[kept])
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-9)
+
+
+def test_given_folds_leave_out_rows_of_weight_zero():
+    X, y, task = table()
+    weights = np.ones(len(y))
+    weights[::7] = 0.0
+    weights[:20] = 0.0  # A whole fold, and a whole task.
+    splits = list(KFold(6).split(X))
+    assert len(MultitaskRegressor(cv=splits[1:]).fit(X, y, task, weights).tasks_) == 5
+
+
+def test_folds_may_be_a_generator_for_each_basis():
+    X, y, task = table()
+    once = MultitaskRegressor(cv=iter(list(KFold(4).split(X))), basis="hinges")
+    again = MultitaskRegressor(cv=list(KFold(4).split(X)), basis="hinges")
+    np.testing.assert_array_equal(once.fit(X, y, task=task).coef_, again.fit(X, y, task=task).coef_)
