@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from comtl import MultitaskRegressor
-from comtl.hierarchical.intervals import Residuals
 from comtl.hierarchical.stacking import stack_odds, stack_values
 from comtl.hierarchical.thresholds import METRICS, best_cuts
 
@@ -110,18 +109,3 @@ def test_cuts_follow_the_level_of_a_task():
     noise = rng.standard_normal(400)
     cuts = best_cuts("macro_f1", level + noise, noise > 0, np.ones(400), task, 2)
     np.testing.assert_allclose(cuts, [-3.0, 3.0], atol=0.3)
-
-
-def test_errors_of_tasks_with_few_rows_lean_on_all():
-    rng = np.random.default_rng(0)
-    task = np.repeat([0, 1, 2], [500, 500, 2])
-    errors = rng.standard_normal(1002) * np.array([1.0, 3.0, 0.01])[task]
-    found = Residuals.of(errors, np.ones(1002), task, 4, between=7.0)
-    assert found.scales[0] == pytest.approx(1.0, rel=0.1)
-    assert found.scales[1] == pytest.approx(3.0, rel=0.1)
-    assert found.scales[2] > 1.0
-    level = np.mean(errors**2)
-    np.testing.assert_allclose(found.scales[3:], np.sqrt([level, level + 7.0]))
-    low, high = found.quantiles(0.9)
-    inside = (errors >= low * found.scales[task]) & (errors <= high * found.scales[task])
-    assert 0.88 < inside.mean() < 0.93

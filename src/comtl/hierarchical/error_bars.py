@@ -20,8 +20,10 @@ class ErrorBars(RegressorOutputs):
         """Standard deviation of a new target of each row for its task, or for every task."""
 
     @abstractmethod
-    def _reach(self, level: float) -> tuple[float, float]:
-        """Standard deviations between which a share ``level`` of targets lies."""
+    def _bounds(
+        self, X: Any, codes: np.ndarray | None, level: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Differences from the prediction between which a share ``level`` of targets lies."""
 
     @by_partition
     def predict(self, X: Any, task: Any = None, return_std: bool = False) -> Any:
@@ -66,6 +68,7 @@ class ErrorBars(RegressorOutputs):
             The bounds.
         """
         level = require_level("level", level)
-        guess, deviation = self.predict(X, task, return_std=True)
-        low, high = self._reach(level)
-        return guess + low * deviation, guess + high * deviation
+        X, codes = self._read_codes(X, task)
+        guess = self._scores(X, codes)
+        low, high = self._bounds(X, codes, level)
+        return guess + low, guess + high

@@ -143,9 +143,11 @@ class HierarchicalRegressor(ErrorBars, HierarchicalModel):
         ]
         return self._units.target_scale * xp.sqrt(xp.concat(blocks, axis=0))
 
-    def _reach(self, level: float) -> tuple[float, float]:
-        end = float(norm.ppf(0.5 + 0.5 * level))
-        return -end, end
+    def _bounds(
+        self, X: Any, codes: np.ndarray | None, level: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        reach = float(norm.ppf(0.5 + 0.5 * level)) * self._deviations(X, codes)
+        return -reach, reach
 
 
 @documented

@@ -1,39 +1,56 @@
-"""Errors on rows that were not seen, as a measure of errors to come."""
+r"""Errors on rows that were not seen, as a measure of errors to come.
+
+Variances of tasks are taken as draws from one law, which the errors of all tasks tell (empirical
+Bayes): ``σ_t² ∼ d s² / χ²_d``. A task with few errors then leans on the others as far as these
+are alike, and an error to come over the spread of its task follows a t law. How errors depart from
+that law, in skewness or tails, is read off the errors of all tasks together.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.special import gammaln
+from scipy.stats import norm, t
 
 from ..saving.registry import saved
 
-COMMON_ROWS = 8.0
-"""Rows that the spread of all tasks counts for in that of each."""
+USUAL, DOUBT = 8.0, 1.5
+"""Rows that the common variance counts for where tasks are too few to tell, and the spread of the
+logarithm of that number."""
+LEAST, MOST = 1.0, 1e3
+"""Bounds of it."""
 
 
 @saved
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Spread of each task's errors, and the errors of all in units of it.
+    """Spread of each task's errors, and the errors of all as scores of a normal law.
 
     Parameters
     ----------
-    scales : ndarray of shape (T + 1,)
-        Standard deviation of the errors of each task, and last of a task that was never seen.
-    ratios, weights : ndarrays of shape (n,)
-        Errors over the scale of their task, in rising order, and their weights.
+    scales, freedom : ndarrays of shape (T + 1,)
+        Spread of the errors of each task, and last of a task that was never seen, and the degrees
+        of freedom of errors to come over it.
+    deviations : ndarray of shape (T + 1,)
+        Standard deviations of the same errors.
+    scores, weights : ndarrays of shape (n,)
+        Errors over the spread of their task as normal scores, in rising order, and their weights.
     """
 
     scales: np.ndarray
-    ratios: np.ndarray
+    freedom: np.ndarray
+    deviations: np.ndarray
+    scores: np.ndarray
     weights: np.ndarray
 
     @classmethod
     def of(
         cls, errors: np.ndarray, weights: np.ndarray, task: np.ndarray, tasks: int, between: float
     ) -> Residuals:
-        """Take errors apart by task; those of few rows lean on the spread of all.
+        """Take errors apart by task; ``weights`` count rows.
 
         ``between`` is the variance of what tasks say of a row around their mean: for a task that
         was never seen it adds to the errors.
@@ -43,25 +60,98 @@ class Residuals:
         >>> import numpy as np
         >>> from comtl.hierarchical.intervals import Residuals
         >>> task = np.zeros(2, dtype=int)
-        >>> Residuals.of(np.array([1.0, -1.0]), np.ones(2), task, 1, between=3.0).scales
+        >>> found = Residuals.of(np.array([1.0, -1.0]), np.ones(2), task, 1, between=3.0)
+        >>> found.deviations.round(3)
         array([1., 2.])
         """
         level = float(np.average(errors**2, weights=weights))
-        squares = np.bincount(task, weights * errors**2, minlength=tasks)
+        ratios = weights * errors**2 / (level or 1.0)
+        squares = np.bincount(task, ratios, minlength=tasks)
         counts = np.bincount(task, weights, minlength=tasks)
-        own = (squares + COMMON_ROWS * level) / (counts + COMMON_ROWS)
-        scales = np.sqrt(np.append(own, level + between))
+        common, count = common_variance(squares, counts)
+        own = (squares + count * common) / (counts + count)
         # Each error is told from a spread that it had no part in.
-        others = squares[task] - weights * errors**2 + COMMON_ROWS * level
-        spread = np.sqrt(others / np.maximum(counts[task] - weights + COMMON_ROWS, 1e-12))
-        ratios = errors / np.where(spread > 0.0, spread, 1.0)
-        order = np.argsort(ratios, kind="stable")
-        return cls(scales, ratios[order], weights[order])
+        others = squares[task] - ratios + count * common
+        left = np.maximum(counts[task] - weights, 0.0) + count
+        spread = np.sqrt(level * np.maximum(others, 0.0) / left)
+        scores = _as_normal(errors / np.where(spread > 0.0, spread, 1.0), left)
+        order = np.argsort(scores, kind="stable")
+        return cls(
+            np.sqrt(np.append(level * own, level * common + between)),
+            np.append(counts, 0.0) + count,
+            np.sqrt(np.append(level * own, level + between)),
+            scores[order],
+            weights[order],
+        )
 
-    def quantiles(self, level: float) -> tuple[float, float]:
-        """Ratios between which a share ``level`` of the errors lies."""
+    def in_units(self, units: np.ndarray) -> Residuals:
+        """Return the same where each task's errors are in units of its own."""
+        scales, deviations = self.scales * units, self.deviations * units
+        return Residuals(scales, self.freedom, deviations, self.scores, self.weights)
+
+    def bounds(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds of errors to come of each task, between which a share ``level`` lies."""
+        low, high = (
+            self.scales * _as_t(self._quantile(share), self.freedom)
+            for share in (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+        )
+        return low, high
+
+    def _quantile(self, share: float) -> float:
+        """Normal score below which a share of errors lies; beyond the errors by the normal law."""
         total = np.cumsum(self.weights)
         # One more error than there are, as in conformal prediction.
-        ends = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level]) * (total[-1] + 1.0) - [1.0, 0.0]
-        places = np.clip(np.searchsorted(total, ends), 0, len(total) - 1)
-        return float(self.ratios[places[0]]), float(self.ratios[places[1]])
+        whole = total[-1] + 1.0
+        end = share * whole - (1.0 if share < 0.5 else 0.0)
+        place = min(max(int(np.searchsorted(total, end)), 0), len(total) - 1)
+        score = float(self.scores[place])
+        edge = self.weights[0] / whole if share < 0.5 else total[-1] / whole
+        outside = share < edge if share < 0.5 else share > edge
+        if outside and 0.0 < edge < 1.0 and edge != 0.5:
+            # As many more deviations from the middle as a normal law has.
+            score += float(norm.ppf(share) - norm.ppf(edge))
+        return score
+
+
+def common_variance(squares: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
+    """Variance that tasks have in common, and how many rows it counts for in that of each.
+
+    ``squares`` are the sums of squares of ``counts`` errors of each task. Both numbers make the
+    sums most likely; where tasks are few the second stays near its usual value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.hierarchical.intervals import common_variance
+    >>> alike = common_variance(np.full(50, 20.0), np.full(50, 20.0))
+    >>> apart = common_variance(np.repeat([2.0, 200.0], 25), np.full(50, 20.0))
+    >>> alike[1] > 100.0, apart[1] < 4.0
+    (True, True)
+    """
+    known = counts > 0.0
+    counts = counts[known]
+    # A task without any error would have a law of its own.
+    squares = np.maximum(squares[known], 1e-8 * counts)
+
+    def unlikely(point: np.ndarray) -> float:
+        common, count = np.exp(point)
+        total, rows = count * common + squares, counts + count
+        value = 0.5 * rows * np.log(total) - 0.5 * count * np.log(count * common)
+        value += gammaln(0.5 * count) - gammaln(0.5 * rows)
+        doubt = (point[1] - np.log(USUAL)) / DOUBT
+        return float(value.sum()) + 0.5 * doubt**2
+
+    start = np.log([squares.sum() / counts.sum(), USUAL])
+    bounds = [(None, None), (np.log(LEAST), np.log(MOST))]
+    common, count = np.exp(minimize(unlikely, start, method="L-BFGS-B", bounds=bounds).x)
+    return float(common), float(count)
+
+
+def _as_normal(ratios: np.ndarray, freedom: np.ndarray) -> np.ndarray:
+    """Normal scores of what follows t laws."""
+    return -np.sign(ratios) * norm.ppf(np.maximum(t.sf(np.abs(ratios), freedom), 1e-300))
+
+
+def _as_t(score: float, freedom: np.ndarray) -> np.ndarray:
+    """What follows t laws where a normal law has a score."""
+    return np.sign(score) * t.isf(norm.sf(abs(score)), freedom)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from .error_bars import ErrorBars
 from .intervals import Residuals
 from .library import classification_members, regression_members
 from .multitask import HeldOut, MultitaskModel
-from .stacking import stack_odds, stack_values
+from .stacking import counted, stack_odds, stack_values
 from .thresholds import METRICS, best_cuts
 
 
@@ -81,18 +80,24 @@ class MultitaskRegressor(ErrorBars, MultitaskModel):
         )
         gap = gap / beside(units.scale[data.codes], gap, gap.dtype)
         between = weighted_mean(gap**2, data.weights)
-        errors = held.target - scores
-        found = Residuals.of(errors, held.weights, held.task, data.n_tasks, between)
-        scale = np.append(units.scale, units.scale.mean())
-        self._residuals = replace(found, scales=found.scales * scale)
+        errors, weights = held.target - scores, counted(held.weights)
+        found = Residuals.of(errors, weights, held.task, data.n_tasks, between)
+        self._residuals = found.in_units(np.append(units.scale, units.scale.mean()))
 
     def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
-        each = self._residuals.scales
-        shown = each[codes] if codes is not None else np.tile(each[:-1], (X.shape[0], 1))
-        return beside(shown, X, X.dtype) if on_device(X) else shown
+        return _by_row(self._residuals.deviations, X, codes)
 
-    def _reach(self, level: float) -> tuple[float, float]:
-        return self._residuals.quantiles(level)
+    def _bounds(
+        self, X: Any, codes: np.ndarray | None, level: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        low, high = self._residuals.bounds(level)
+        return _by_row(low, X, codes), _by_row(high, X, codes)
+
+
+def _by_row(each: np.ndarray, X: Any, codes: np.ndarray | None) -> np.ndarray:
+    """What each task has, and last a new one, for every row, beside the rows."""
+    shown = each[codes] if codes is not None else np.tile(each[:-1], (X.shape[0], 1))
+    return beside(shown, X, X.dtype) if on_device(X) else shown
 
 
 @documented

@@ -27,7 +27,7 @@ def stack_values(
     >>> stack_values(np.eye(2), np.array([0.5, -1.0]), np.ones(2))
     array([0.5, 0. ])
     """
-    weights = _counts(weights)
+    weights = counted(weights)
     share = np.sqrt(weights)
     rows, aim = guesses * share[:, None], target * share
     best = nnls(rows, aim)[0]
@@ -38,7 +38,7 @@ def stack_values(
     return _drawn(best, alone, more - left, left / float(weights.sum()))
 
 
-def _counts(weights: np.ndarray) -> np.ndarray:
+def counted(weights: np.ndarray) -> np.ndarray:
     """Weights as numbers of rows: what sums to less than there are rows is made of shares."""
     known = np.count_nonzero(weights)
     return weights * max(1.0, known / max(float(weights.sum()), np.finfo(float).tiny))
@@ -69,7 +69,7 @@ def stack_odds(
     >>> stack_odds(scores, signs, np.ones(4))[0].round(1)
     array([0.4, 0.5])
     """
-    loss, members, weights = Logistic(), scores.shape[1], _counts(weights)
+    loss, members, weights = Logistic(), scores.shape[1], counted(weights)
     columns = np.concatenate([scores, np.ones((len(scores), 1))], axis=1)
 
     def objective(point: np.ndarray) -> tuple[float, np.ndarray]:

@@ -36,7 +36,8 @@ class Spread:
         fresh = posterior.mean_covariance + prior.structure.covariance
         return cls(
             np.concatenate([stage.likelihood.covariances(prior, posterior), fresh[None]]),
-            np.append(prior.noise, prior.level),
+            # Where tasks have noise of their own, their level is the usual one and no mean.
+            np.append(prior.noise, prior.noise.mean()),
         )
 
     def beside(self, like: Array) -> Spread:
