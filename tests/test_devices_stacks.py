@@ -44,6 +44,24 @@ def test_classes(count):
     library.assert_same(said(library), said(np.asarray), rtol=1e-2)
 
 
+def test_a_cut_between_two_classes():
+    library = make("torch")
+    noisy = Y + 1.5 * np.random.default_rng(3).normal(size=N)
+    labels = (noisy > np.quantile(noisy, 0.8)).astype(int)
+
+    def said(to):
+        model = MultitaskClassifier(cv=2, threshold="balanced_accuracy")
+        model.fit(to(X), to(labels), task=TASK)
+        assert np.all(model.cuts_ != 0.0)
+        return model.predict_proba(to(X), task=TASK), model
+
+    (found, model), (expected, _) = said(library), said(np.asarray)
+    library.assert_same(found, expected, rtol=1e-2)
+    np.testing.assert_allclose(
+        model.to_numpy().predict_proba(X, task=TASK), expected, rtol=1e-2, atol=1e-3
+    )
+
+
 def test_what_is_of_the_host_says_so(library):
     with pytest.raises(TypeError, match='basis="hinges"'):
         MultitaskRegressor(basis="hinges").fit(library(X), library(Y), task=TASK)

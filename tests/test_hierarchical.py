@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from comtl import HierarchicalClassifier, HierarchicalRegressor
+from comtl import HierarchicalClassifier, HierarchicalRegressor, MultitaskRegressor
 from comtl.hierarchical.families import STRUCTURES
 
 KINDS = (HierarchicalRegressor, HierarchicalClassifier)
@@ -217,6 +217,18 @@ def test_clusters_of_tasks_are_found():
     y = 2.0 * sign[task] * X[:, 0] + 0.3 * rng.standard_normal(800)
     model = HierarchicalRegressor("factor", n_components=1).fit(X, y, task=task)
     assert model.task_clusters_.tolist() == [0] * 10 + [1] * 10
+
+
+@pytest.mark.parametrize("shift", [0.0, 50.0])
+@pytest.mark.parametrize(
+    "model", [HierarchicalRegressor("isotropic"), MultitaskRegressor(cv=2)], ids=str
+)
+def test_clusters_of_tasks_count_levels(model, shift):
+    rng = np.random.default_rng(0)
+    task = np.repeat(np.arange(20), 20)
+    X = rng.standard_normal((400, 3)) + shift
+    y = X[:, 0] + 2.0 * (task % 2) + 0.3 * rng.standard_normal(400)
+    assert model.fit(X, y, task=task).task_clusters_.tolist() == [0, 1] * 10
 
 
 def test_a_direction_is_found_where_slopes_of_one_variance_are_not():

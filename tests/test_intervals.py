@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from comtl import HierarchicalRegressor, MultitaskRegressor
-from comtl.hierarchical.intervals import Residuals, common_variance
+from comtl.hierarchical.intervals import TaskErrors, common_variance
 
 
 def inside(found, spread, rng, level=0.9):
@@ -18,14 +18,14 @@ def inside(found, spread, rng, level=0.9):
 def drawn(spread, rows, rng):
     task = np.repeat(np.arange(len(spread)), rows)
     errors = rng.standard_normal(len(task)) * spread[task]
-    return Residuals.of(errors, np.ones(len(task)), task, len(spread), between=0.0)
+    return TaskErrors.of(errors, np.ones(len(task)), task, len(spread), between=0.0)
 
 
 def test_errors_of_tasks_with_few_rows_lean_on_all():
     rng = np.random.default_rng(0)
     task = np.repeat([0, 1, 2], [500, 500, 2])
     errors = rng.standard_normal(1002) * np.array([1.0, 3.0, 0.01])[task]
-    found = Residuals.of(errors, np.ones(1002), task, 4, between=7.0)
+    found = TaskErrors.of(errors, np.ones(1002), task, 4, between=7.0)
     assert found.scales[0] == pytest.approx(1.0, rel=0.1)
     assert found.scales[1] == pytest.approx(3.0, rel=0.1)
     assert 0.1 < found.scales[2] < found.scales[3] < 3.0

@@ -1,7 +1,5 @@
 """The stacked estimators and what they are made of."""
 
-from functools import cache
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +11,6 @@ from comtl import MultitaskClassifier, MultitaskRegressor
 from comtl.datasets import make_syn4
 from comtl.hierarchical.library import classification_members
 from comtl.hierarchical.related import RelatedRegressor
-from comtl.hierarchical.thresholds import METRICS
 
 
 @parametrize_with_checks([MultitaskRegressor(cv=2), MultitaskClassifier(cv=2), RelatedRegressor(1)])
@@ -111,25 +108,6 @@ def test_a_table_with_holes():
     guess, spread = model.predict(X, return_std=True)
     assert guess.shape == spread.shape == (50, 4)
     assert np.nanmean((guess - Y) ** 2) < 0.2
-
-
-@cache
-def without_a_cut():
-    X, y, task = draw(seed=2)
-    return MultitaskClassifier(cv=3).fit(X, y > np.quantile(y, 0.8), task=task)
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_a_cut_is_part_of_the_intercepts(metric):
-    X, y, task = draw(seed=2)
-    positive = y > np.quantile(y, 0.8)
-    plain = without_a_cut()
-    model = MultitaskClassifier(threshold=metric, cv=3).fit(X, positive, task=task)
-    score = model.decision_function(X, task=task)
-    np.testing.assert_array_equal(model.predict(X, task=task), score > 0)
-    np.testing.assert_allclose(model.coef_, plain.coef_)
-    shift = model.intercept_ - plain.intercept_
-    assert np.all(np.isfinite(shift)) and np.any(shift != 0.0)
 
 
 def test_bends_are_taken_where_they_help():

@@ -15,6 +15,12 @@ X = rng.normal(size=(80, 4))
 Y = X @ rng.normal(size=4) + np.repeat(rng.normal(size=4), 20) + 0.3 * rng.normal(size=80)
 
 
+def uneven(signal):
+    """Few positives, and nowhere for sure: even odds would name hardly any."""
+    noisy = signal + 2.0 * np.random.default_rng(1).normal(size=signal.shape)
+    return noisy > np.quantile(noisy, 0.8, axis=0)
+
+
 def said(model, rows, task=None):
     made = model.to_onnx()
     onnx.checker.check_model(made, full_check=True)
@@ -67,14 +73,26 @@ def test_one_task_and_a_column_for_each():
     [np.array(["no", "yes"]), np.array([3, 7]), np.array([False, True])],
 )
 def test_two_classes(names):
-    model = comtl.MultitaskClassifier(cv=2, threshold="f1")
-    model.fit(X, names[(Y > 0).astype(int)], task=TASK)
-    found = said(model, X, TASK.astype(object))
-    assert found["prediction"].tolist() == model.predict(X, task=TASK).tolist()
-    scores = model.decision_function(X, task=TASK)
+    model = comtl.MultitaskClassifier(cv=2, threshold="balanced_accuracy")
+    model.fit(X, names[uneven(Y).astype(int)], task=TASK)
+    assert np.all(model.cuts_ != 0.0)
+    new = np.where(np.arange(80) % 7, TASK, "new")
+    found = said(model, X, new.astype(object))
+    assert found["prediction"].tolist() == model.predict(X, task=new).tolist()
+    scores = model.decision_function(X, task=new)
     np.testing.assert_allclose(found["scores"], scores, rtol=1e-10, atol=1e-12)
-    chance = model.predict_proba(X, task=TASK)[:, 1]
+    chance = model.predict_proba(X, task=new)[:, 1]
     np.testing.assert_allclose(found["probability"], chance, rtol=1e-8, atol=1e-12)
+
+
+def test_cuts_of_one_task_and_of_a_column_for_each():
+    for y in (uneven(Y), uneven(np.column_stack([Y, -Y, X[:, 0]]))):
+        model = comtl.MultitaskClassifier(cv=2, threshold="balanced_accuracy").fit(X, y)
+        assert np.all(model.cuts_ != 0.0)
+        found, chance = said(model, X), model.predict_proba(X)
+        assert found["prediction"].tolist() == model.predict(X).tolist()
+        chance = chance if y.ndim == 2 else chance[:, 1]
+        np.testing.assert_allclose(found["probability"], chance, rtol=1e-8, atol=1e-12)
 
 
 def test_several_classes_of_which_a_task_saw_some():

@@ -296,6 +296,46 @@ def test_forgeries_are_refused(change, small, tmp_path):
     refused(forged(small, change), tmp_path)
 
 
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory):
+    path = tmp_path_factory.mktemp("cut") / "m.comtl"
+    model = comtl.MultitaskClassifier(cv=2, threshold="balanced_accuracy")
+    model.fit(X, Y > np.quantile(Y, 0.8), task=TASK).save(path)
+    assert np.all(model.cuts_ != 0.0)
+    return model, path.read_bytes()
+
+
+def test_a_cut_comes_back(cut, tmp_path):
+    model, content = cut
+    path = tmp_path / "m.comtl"
+    path.write_bytes(content)
+    back = comtl.load(path)
+    same_words(model, back)
+    np.testing.assert_array_equal(back.cuts_, model.cuts_)
+    for name in ("decision_function", "predict_proba"):
+        one, other = (getattr(each, name)(X, task=TASK) for each in (model, back))
+        np.testing.assert_array_equal(one, other)
+
+
+def test_cuts_that_a_file_does_not_tell_are_none(cut, tmp_path):
+    model, content = cut
+    path = tmp_path / "m.comtl"
+    path.write_bytes(
+        forged(content, lambda header, model, body: model["value"].pop("cuts_") and None)
+    )
+    back = comtl.load(path)
+    scores = model.decision_function(X, task=TASK)
+    np.testing.assert_array_equal(back.decision_function(X, task=TASK), scores)
+    np.testing.assert_allclose(back.predict_proba(X, task=TASK)[:, 1], 1 / (1 + np.exp(-scores)))
+
+
+@pytest.mark.parametrize(
+    "value", [None, 0.5, {"#": "text", "dtype": "U1", "shape": [5], "value": list("abcde")}]
+)
+def test_cuts_of_others_are_refused(value, cut, tmp_path):
+    refused(forged(cut[1], put(*STATE, "cuts_", value=value)), tmp_path)
+
+
 def test_a_newer_format_says_what_to_do(small, tmp_path):
     path = tmp_path / "m.comtl"
     path.write_bytes(forged(small, FORGERIES["version"]))
@@ -317,6 +357,9 @@ def test_files_of_every_version_are_read(version):
     for name, said in expected["said"].items():
         model = comtl.load(folder / f"version-{version}-{name}.comtl")
         np.testing.assert_allclose(model.predict(rows, task=task), said, rtol=1e-12)
+    stacked = comtl.load(folder / f"version-{version}-stacked.comtl")
+    low, high = stacked.predict_interval(rows, 0.9, task=task)
+    assert np.all(low < stacked.predict(rows, task=task)) and np.all(low < high)
 
 
 def test_a_save_killed_at_any_time_leaves_a_file_that_reads(tmp_path):

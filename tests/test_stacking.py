@@ -98,7 +98,7 @@ def test_no_cut_is_better(metric):
             ]
         )
 
-    cuts = best_cuts(metric, scores, truth, np.ones(300), task, 5)
+    cuts = best_cuts(metric, scores, 1.0 * truth, np.ones(300), task, 5)
     assert value(cuts[task]) >= max(value(other) for other in np.linspace(-2, 2, 81)) - 0.01
     assert np.all(np.isfinite(cuts)) and len(cuts) == 5
 
@@ -107,5 +107,5 @@ def test_cuts_follow_the_level_of_a_task():
     rng = np.random.default_rng(0)
     task, level = np.repeat([0, 1], 200), np.repeat([-3.0, 3.0], 200)
     noise = rng.standard_normal(400)
-    cuts = best_cuts("macro_f1", level + noise, noise > 0, np.ones(400), task, 2)
+    cuts = best_cuts("macro_f1", level + noise, 1.0 * (noise > 0), np.ones(400), task, 2)
     np.testing.assert_allclose(cuts, [-3.0, 3.0], atol=0.3)

@@ -46,6 +46,8 @@ class FittedTasks(Shown):
     unseen_task: str
     _on_devices: bool = False
     """Whether the model works on arrays of other libraries than NumPy."""
+    _levels_tell: bool = False
+    """Whether clusters of tasks count what tasks differ by at the mean of the features."""
     _units: Units
     _multi_output: bool
     _seed: int
@@ -124,7 +126,10 @@ class FittedTasks(Shown):
 
     @property
     def task_clusters_(self) -> np.ndarray:
-        """Cluster of each task, from the singular vectors of the weights."""
+        """Cluster of each task, from the singular vectors of the weights.
+
+        Of hierarchical models and stacks of them by their levels too.
+        """
         return self._cached_clusters("tasks")
 
     def _cached_clusters(self, side: str) -> np.ndarray:
@@ -134,6 +139,10 @@ class FittedTasks(Shown):
             scale = np.where(scale > 0, scale, 1.0)
             directions = to_numpy(self._linear.directions) / scale[:, None]
             features, tasks = embeddings(directions, to_numpy(self._linear.task_factor))
+            if self._levels_tell and not self._multi_output:
+                # Over rows of independent features the squared gap of two tasks is that of their
+                # weights plus that of their levels.
+                tasks = np.column_stack([tasks, self._levels(scale)])
             if self._columns.index is not None:
                 tasks = self._per_task(tasks).reshape(len(self.tasks_), -1)
             for name, points, count in zip(
@@ -141,6 +150,13 @@ class FittedTasks(Shown):
             ):
                 self._cluster_cache[name] = cluster_rows(points, count, self._seed)
         return self._cluster_cache[side]
+
+    def _levels(self, scale: np.ndarray) -> np.ndarray:
+        """Scores of the tasks at the mean of the features, around their own mean."""
+        mean = to_numpy(self._units.shift) / scale
+        slopes = to_numpy(self._linear.task_factor) @ (mean @ to_numpy(self._linear.directions))
+        levels = to_numpy(self._linear.intercepts) + slopes
+        return levels - levels.mean()
 
     def _cell_scores(self, data: TaskData, codes: np.ndarray) -> Array:
         """Score of each cell of other data for a column of the extended weights."""

@@ -48,7 +48,7 @@ def to_onnx(model: FittedTasks) -> Any:
     that fit never saw gets the mean of all tasks, whatever ``unseen_task`` says. Outputs are
     ``prediction`` and, of a classifier, ``scores`` as in ``decision_function`` (beyond two classes
     minus infinity for classes that the task never saw) and for two classes by logistic loss
-    ``probability``, that of the second.
+    ``probability``, that of the second as in ``predict_proba``.
 
     Parameters
     ----------
@@ -81,17 +81,17 @@ def to_onnx(model: FittedTasks) -> Any:
     width = len(model._linear.shared) - (0 if hinges is None else len(hinges.columns))
     inputs = [helper.make_tensor_value_info("X", dtype, ["rows", width])]
     rows = "X" if hinges is None else _bent(graph, hinges, model._linear.shared.dtype)
+    codes = None
     if model._multi_output:
         scores = _table(graph, model, rows)
     else:
-        codes = None
         if len(model.tasks_) > 1 or model.task_column is not None:
             text = model.tasks_.dtype.kind == "U"
             labels = TensorProto.STRING if text else TensorProto.INT64
             inputs.append(helper.make_tensor_value_info("task", labels, ["rows"]))
             codes = _codes(graph, model.tasks_)
         scores = _scores(graph, model, rows, codes)
-    outputs = _outputs(graph, model, scores, dtype)
+    outputs = _outputs(graph, model, scores, codes, dtype)
     made = helper.make_graph(graph.nodes, type(model).__name__, inputs, outputs, graph.constants)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
     return helper.make_model(made, opset_imports=opsets, producer_name="comtl", ir_version=9)
@@ -152,7 +152,23 @@ def _scores(graph: Graph, model: FittedTasks, rows: str, codes: str | None) -> s
     return graph.apply("Where", never, lowest, scores)
 
 
-def _outputs(graph: Graph, model: FittedTasks, scores: str, dtype: int) -> list[Any]:
+def _odds(graph: Graph, model: ClassifierOutputs, scores: str, codes: str | None) -> str:
+    """Scores without the cuts, of which probabilities are made."""
+    everyone = None if model._multi_output else np.arange(len(model.tasks_) + 1)
+    cuts = model._cuts_within(everyone)
+    if cuts is None or not cuts.any():
+        return scores
+    cuts = cuts.astype(model._linear.shared.dtype)
+    if codes is not None:
+        return graph.apply(
+            "Add", scores, graph.apply("Gather", graph.constant(cuts), codes, axis=0)
+        )
+    return graph.apply("Add", scores, graph.constant(cuts if model._multi_output else cuts[:1]))
+
+
+def _outputs(
+    graph: Graph, model: FittedTasks, scores: str, codes: str | None, dtype: int
+) -> list[Any]:
     from onnx import TensorProto, helper
 
     across = ["tasks"] if model._multi_output else []
@@ -178,6 +194,6 @@ def _outputs(graph: Graph, model: FittedTasks, scores: str, dtype: int) -> list[
         helper.make_tensor_value_info("scores", dtype, ["rows", *wide]),
     ]
     if isinstance(model._loss(), Logistic) and not several:
-        graph.apply("Sigmoid", scores, name="probability")
+        graph.apply("Sigmoid", _odds(graph, model, scores, codes), name="probability")
         outputs.append(helper.make_tensor_value_info("probability", dtype, ["rows", *across]))
     return outputs

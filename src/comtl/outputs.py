@@ -135,6 +135,13 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         below = lowest - xp.maximum(xp.ones_like(lowest), xp.abs(lowest))
         return xp.where(seen, scores, below), seen
 
+    def _cuts_within(self, codes: np.ndarray | None) -> np.ndarray | None:
+        """What scores of two classes were lowered by after the odds were known; None: nothing.
+
+        One number for each code, or for each task without codes.
+        """
+        return None
+
     @by_partition
     def predict_proba(self, X: Any, task: Any = None) -> Array:
         """Return the probabilities of the classes.
@@ -154,6 +161,9 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         scores, seen = self._decisions(X, codes)
         if seen is not None:
             return self._loss().shares(scores, seen)
+        cuts = self._cuts_within(codes)
+        if cuts is not None:
+            scores = scores + beside(cuts, scores, scores.dtype)
         chance = self._loss().chance
         # Of minus the score rather than one minus the chance, which would lose small ones.
         if codes is None:

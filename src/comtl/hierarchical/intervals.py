@@ -26,7 +26,7 @@ LEAST, MOST = 1.0, 1e3
 
 @saved
 @dataclass(frozen=True, eq=False)
-class Residuals:
+class TaskErrors:
     """Spread of each task's errors, and the errors of all as scores of a normal law.
 
     Parameters
@@ -49,7 +49,7 @@ class Residuals:
     @classmethod
     def of(
         cls, errors: np.ndarray, weights: np.ndarray, task: np.ndarray, tasks: int, between: float
-    ) -> Residuals:
+    ) -> TaskErrors:
         """Take errors apart by task; ``weights`` count rows.
 
         ``between`` is the variance of what tasks say of a row around their mean: for a task that
@@ -58,9 +58,9 @@ class Residuals:
         Examples
         --------
         >>> import numpy as np
-        >>> from comtl.hierarchical.intervals import Residuals
+        >>> from comtl.hierarchical.intervals import TaskErrors
         >>> task = np.zeros(2, dtype=int)
-        >>> found = Residuals.of(np.array([1.0, -1.0]), np.ones(2), task, 1, between=3.0)
+        >>> found = TaskErrors.of(np.array([1.0, -1.0]), np.ones(2), task, 1, between=3.0)
         >>> found.deviations.round(3)
         array([1., 2.])
         """
@@ -84,10 +84,10 @@ class Residuals:
             weights[order],
         )
 
-    def in_units(self, units: np.ndarray) -> Residuals:
+    def in_units(self, units: np.ndarray) -> TaskErrors:
         """Return the same where each task's errors are in units of its own."""
         scales, deviations = self.scales * units, self.deviations * units
-        return Residuals(scales, self.freedom, deviations, self.scores, self.weights)
+        return TaskErrors(scales, self.freedom, deviations, self.scores, self.weights)
 
     def bounds(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Bounds of errors to come of each task, between which a share ``level`` lies."""
@@ -155,3 +155,33 @@ def _as_normal(ratios: np.ndarray, freedom: np.ndarray) -> np.ndarray:
 def _as_t(score: float, freedom: np.ndarray) -> np.ndarray:
     """What follows t laws where a normal law has a score."""
     return np.sign(score) * t.isf(norm.sf(abs(score)), freedom)
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Errors as older files have them: ratios to the spread of their task, of one law for all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.hierarchical.intervals import Residuals
+    >>> Residuals(np.array([2.0, 3.0]), np.array([-1.0, 0.0, 1.0]), np.ones(3)).bounds(0.5)
+    (array([-2., -3.]), array([2., 3.]))
+    """
+
+    scales: np.ndarray
+    ratios: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def deviations(self) -> np.ndarray:
+        """Standard deviations of the errors."""
+        return self.scales
+
+    def bounds(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds of errors to come of each task, between which a share ``level`` lies."""
+        total = np.cumsum(self.weights)
+        ends = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level]) * (total[-1] + 1.0) - [1.0, 0.0]
+        low, high = self.ratios[np.clip(np.searchsorted(total, ends), 0, len(total) - 1)]
+        return low * self.scales, high * self.scales

@@ -31,6 +31,7 @@ class HierarchicalModel(CellModel):
 
     _priors: list[Prior]
     _on_devices = True
+    _levels_tell = True
 
     def __init__(
         self,

@@ -79,6 +79,7 @@ class MultitaskModel(TaskModel):
     """Abstract stack of models of all tasks."""
 
     _on_devices = True
+    _levels_tell = True
 
     members_: dict[str, CellModel]
     weights_: dict[str, float]
@@ -131,7 +132,7 @@ class MultitaskModel(TaskModel):
         """Refuse cells that the parameters do not suit."""
 
     def _cuts(self, held: HeldOut, scores: np.ndarray, n_tasks: int) -> np.ndarray | float:
-        """Scores above which rows of the tasks are positive."""
+        """Choose, and keep, the scores above which rows of the tasks are positive."""
         return 0.0
 
     def _check_parameters(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from ..arrays import beside, on_device, to_numpy, weighted_mean
 from ..data import encode_tasks
@@ -12,11 +13,13 @@ from ..docstrings import documented
 from ..losses import Logistic, Loss, Squared
 from ..outputs import ClassifierOutputs
 from ..parameters import require_choice
+from ..saving import ModelFileError
+from ..saving.types import belongs
 from ..task_data import TaskData
 from ..training import CellModel
 from .column_units import ColumnUnits
 from .error_bars import ErrorBars
-from .intervals import Residuals
+from .intervals import Residuals, TaskErrors
 from .library import classification_members, regression_members
 from .multitask import HeldOut, MultitaskModel
 from .stacking import counted, stack_odds, stack_values
@@ -81,8 +84,10 @@ class MultitaskRegressor(ErrorBars, MultitaskModel):
         gap = gap / beside(units.scale[data.codes], gap, gap.dtype)
         between = weighted_mean(gap**2, data.weights)
         errors, weights = held.target - scores, counted(held.weights)
-        found = Residuals.of(errors, weights, held.task, data.n_tasks, between)
-        self._residuals = found.in_units(np.append(units.scale, units.scale.mean()))
+        found = TaskErrors.of(errors, weights, held.task, data.n_tasks, between)
+        self._residuals: TaskErrors | Residuals = found.in_units(
+            np.append(units.scale, units.scale.mean())
+        )
 
     def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
         return _by_row(self._residuals.deviations, X, codes)
@@ -110,14 +115,17 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
     Parameters
     ----------
     threshold : {None, "accuracy", "balanced_accuracy", "f1", "macro_f1"}, default=None
-        Metric, as a mean over tasks, for which the cut between two classes is chosen on rows that
-        the members did not see; it may follow the tasks' mean scores. The cuts become part of the
-        intercepts. None: even odds.
+        Metric, as a mean over tasks, for which the cut between two classes is chosen: where it is
+        best by the odds of rows that the members did not see. It may follow the tasks' mean scores.
+        Cuts become part of the intercepts, so that ``predict`` and ``decision_function`` have
+        them; ``predict_proba`` leaves them out. None: even odds.
     <stacked>
 
     Attributes
     ----------
     <classes>
+    cuts_ : ndarray of shape (n_tasks,)
+        Log odds of each task above which its rows are in the second class; zero: even odds.
     <stacked_attributes>
 
     Examples
@@ -130,6 +138,8 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
     >>> MultitaskClassifier().fit(X, y, task=task).score(X, y, task=task) > 0.7
     True
     """
+
+    cuts_: np.ndarray
 
     def __init__(
         self,
@@ -190,10 +200,25 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         return stack_odds(held.scores, held.target, held.weights, base)
 
     def _cuts(self, held: HeldOut, scores: np.ndarray, n_tasks: int) -> np.ndarray | float:
+        self.cuts_ = np.zeros(n_tasks)
         if self.threshold is None:
             return 0.0
-        truth = held.target > 0
-        return best_cuts(self.threshold, scores, truth, held.weights, held.task, n_tasks)
+        told = scores, expit(scores), held.weights, held.task
+        self.cuts_ = best_cuts(self.threshold, *told, n_tasks)
+        return self.cuts_
+
+    def _cuts_within(self, codes: np.ndarray | None) -> np.ndarray:
+        # A task never seen has the mean intercept, and with it the mean cut.
+        return self.cuts_ if codes is None else np.append(self.cuts_, self.cuts_.mean())[codes]
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        if "cuts_" not in state:
+            # Files from before cuts were kept apart: there the scores are the odds.
+            self.cuts_ = np.zeros(len(self.tasks_))
+        cuts, shape = self.cuts_, self.tasks_.shape
+        if not belongs(cuts, np.ndarray) or cuts.shape != shape or cuts.dtype.kind != "f":
+            raise ModelFileError("the cuts of the model do not fit its tasks.")
 
     def _check_data(self, data: TaskData) -> None:
         if self.threshold is not None and data.classes is not None and len(data.classes) > 2:

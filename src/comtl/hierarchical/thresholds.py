@@ -13,12 +13,16 @@ SHARES = (0.0, 0.5, 1.0)
 def best_cuts(
     metric: str,
     scores: np.ndarray,
-    truth: np.ndarray,
+    chance: np.ndarray,
     weights: np.ndarray,
     task: np.ndarray,
     n_tasks: int,
 ) -> np.ndarray:
-    """Score of each task above which the second class should be said, by the mean over tasks.
+    """Score of each task above which to say the second class, as suits the mean over tasks best.
+
+    ``chance`` is how likely each row is of the second class. Where scores are log odds it should
+    be what they say: known classes of a few hundred rows make cuts of noise, and odds that were
+    weighed on these rows do not (``benchmarks/bench_cuts.md``).
 
     The cut of a task is ``share · mean score + common``: two numbers are chosen for all tasks
     together, since a cut of each task's own would follow the noise of a few dozen rows. A task
@@ -29,7 +33,7 @@ def best_cuts(
     >>> import numpy as np
     >>> from comtl.hierarchical.thresholds import best_cuts
     >>> scores = np.array([-2.0, -1.0, 0.2, 3.0])
-    >>> cuts = best_cuts("f1", scores, scores > 0, np.ones(4), np.zeros(4, dtype=int), 1)
+    >>> cuts = best_cuts("f1", scores, 1.0 * (scores > 0), np.ones(4), np.zeros(4, dtype=int), 1)
     >>> bool(-1.0 <= cuts[0] < 0.2)
     True
     """
@@ -40,7 +44,7 @@ def best_cuts(
     means[~known] = means[known].mean() if known.any() else 0.0
     best, cuts = -np.inf, means
     for share in SHARES:
-        value, cut = _common_cut(metric, scores - share * means[task], truth, weights, task)
+        value, cut = _common_cut(metric, scores - share * means[task], chance, weights, task)
         # Among equals the simplest: the data do not ask for more.
         if value > best + 1e-12:
             best, cuts = value, share * means + cut
@@ -48,7 +52,7 @@ def best_cuts(
 
 
 def _common_cut(
-    metric: str, scores: np.ndarray, truth: np.ndarray, weights: np.ndarray, task: np.ndarray
+    metric: str, scores: np.ndarray, chance: np.ndarray, weights: np.ndarray, task: np.ndarray
 ) -> tuple[float, float]:
     """What one cut for all tasks reaches, and the cut; of equals the middle one."""
     ordered = np.unique(np.quantile(scores, np.linspace(0.0, 1.0, CUTS)))
@@ -59,11 +63,11 @@ def _common_cut(
     place = codes * (len(cuts) + 1) + below
     size = len(tasks) * (len(cuts) + 1)
 
-    def above(chosen: np.ndarray) -> np.ndarray:
-        table = np.bincount(place, weights * chosen, minlength=size).reshape(len(tasks), -1)
+    def above(share: np.ndarray) -> np.ndarray:
+        table = np.bincount(place, weights * share, minlength=size).reshape(len(tasks), -1)
         return table[:, ::-1].cumsum(axis=1)[:, ::-1]
 
-    hits, alarms = above(truth), above(~truth)
+    hits, alarms = above(chance), above(1.0 - chance)
     positive, negative = hits[:, :1], alarms[:, :1]
     hits, alarms = hits[:, 1:], alarms[:, 1:]
     value = _value(metric, hits, alarms, positive, negative).mean(axis=0)
