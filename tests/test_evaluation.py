@@ -5,10 +5,12 @@ import pandas as pd
 import pytest
 from sklearn.metrics import brier_score_loss, mean_squared_error
 
-from comtl import HierarchicalRegressor, MultitaskRegressor
+from comtl import HierarchicalRegressor, MultitaskClassifier, MultitaskRegressor
 from comtl.baselines import IndependentClassifier, PooledClassifier, PooledRegressor
-from comtl.evaluation import NAMES, PENALTIES, compare
+from comtl.evaluation import NAMES, compare
 from comtl.folds import TaskStratifiedKFold
+from comtl.rows import Rows
+from comtl.simpler import PENALTIES, simple_fit
 
 
 def problem(seed=0, T=8, n=20):
@@ -112,3 +114,47 @@ def test_a_choice_sees_training_rows_alone():
     found = compare(PooledRegressor(1000.0), X, y, task, choose=choose)
     assert sizes == [128] * 5
     assert found.overall["model"] == compare(PooledRegressor(10.0), X, y, task).overall["model"]
+
+
+@pytest.mark.parametrize("column", [None, "group"])
+def test_simpler_models_take_the_bends_of_a_bent_one(column):
+    """Tasks are alike and the line bends: bends are worth it, learning tasks together is not."""
+    rng = np.random.default_rng(0)
+    task = np.repeat(["a", "b", "c", "d"], 40)
+    frame = pd.DataFrame({"age": rng.normal(size=160), "dose": rng.normal(size=160)})
+    y = 2.0 * np.abs(frame["age"]) + 0.5 * rng.normal(size=160)
+    if column is not None:
+        frame.insert(1, column, task)
+    labels = task if column is None else None
+    bent = MultitaskRegressor(basis="hinges", cv=2, task_column=column)
+    found = compare(bent, frame, y, labels, folds=2)
+    assert found.overall["model"] < 0.7
+    assert found.overall["pooled"] == pytest.approx(found.overall["model"], rel=0.08)
+    assert found.overall["separate"] < 0.9
+    straight = compare(HierarchicalRegressor(task_column=column), frame, y, labels, folds=2)
+    assert min(straight.overall[name] for name in ("pooled", "separate")) > 1.1
+
+
+def test_simpler_classifiers_and_tables_take_bends():
+    rng = np.random.default_rng(1)
+    X, task = rng.normal(size=(160, 1)), np.repeat([0, 1], 80)
+    y = np.abs(X[:, 0]) + 0.2 * rng.normal(size=160) > 0.7
+    bent = MultitaskClassifier(basis="hinges", cv=2)
+    found = compare(bent, X, y, task, folds=2)
+    assert found.accuracy["pooled"] > 0.85 and found.accuracy["separate"] > 0.85
+    table = np.column_stack([np.abs(X[:, 0]), 1.0 - np.abs(X[:, 0])]) + 0.1 * X
+    both = compare(MultitaskRegressor(basis="hinges", cv=2), X, table, folds=2)
+    assert both.overall["separate"] < 0.3 * both.overall["mean"]
+
+
+def test_simpler_models_leave_bends_that_do_not_help():
+    rng = np.random.default_rng(1)
+    X, task = rng.normal(size=(160, 1)), np.repeat([0, 1], 80)
+    model = MultitaskRegressor(basis="hinges", cv=2).fit(X, np.abs(X[:, 0]), task=task)
+    assert model.basis_ == "hinges"
+    straight = Rows(X, 3.0 * X[:, 0] + rng.normal(size=160), task)
+    _, rest = simple_fit("separate", model, straight, straight)
+    assert rest is straight
+    bent = Rows(X, np.abs(X[:, 0]), task)
+    own, rest = simple_fit("separate", model, bent, bent)
+    assert rest.X.shape == (160, 5) and own.coef_.shape == (2, 5)

@@ -61,6 +61,22 @@ def test_bends_and_a_task_column():
     np.testing.assert_allclose(found, model.predict(table), rtol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bends_of_classes_and_of_a_column_for_each(dtype):
+    rows, bent = X.astype(dtype), 3 * np.abs(X[:, 0])
+    model = comtl.MultitaskClassifier(cv=2, basis="hinges").fit(rows, bent > 2, task=TASK)
+    assert model.basis_ == "hinges"
+    given = rows.astype(model.coef_.dtype)
+    found = said(model, given, TASK.astype(object))
+    scores = model.decision_function(rows, task=TASK)
+    np.testing.assert_allclose(found["scores"], scores, rtol=1e-5, atol=1e-5)
+    assert found["prediction"].tolist() == model.predict(rows, task=TASK).tolist()
+    table = comtl.MultitaskRegressor(cv=2, basis="hinges").fit(rows, np.column_stack([bent, -bent]))
+    assert table.basis_ == "hinges"
+    guess = said(table, rows.astype(table.coef_.dtype))["prediction"]
+    np.testing.assert_allclose(guess, table.predict(rows), rtol=1e-5, atol=1e-5)
+
+
 def test_one_task_and_a_column_for_each():
     single = PooledRegressor().fit(X, Y)
     np.testing.assert_allclose(said(single, X)["prediction"], single.predict(X), rtol=1e-12)

@@ -22,9 +22,10 @@ _BLOCKS = {
         """,
     "stacked": """
         basis : {None, "hinges"}, default=None
-            "hinges" also tries continuous columns with bends at some quantiles, and keeps them if
-            that is better on rows that the members did not see. ``coef_`` then has the weights of
-            the columns of X first and those of the bends after them. Dense rows only.
+            "hinges" also tries columns of ten values or more with bends at four quantiles, and
+            keeps them where they are better on rows that the members did not see, by more than
+            chance explains. ``coef_`` and ``feature_clusters_`` then hold the columns of X first
+            and the bends after them; ``coef_frame()`` names them.
         cv : int, splitter or list of splits, default=5
             Folds on which the members are compared. An int cuts every task (and every class in
             it) into that many parts; the folds depend on nothing else.

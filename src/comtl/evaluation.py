@@ -11,25 +11,20 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from .baselines import (
-    IndependentClassifier,
-    IndependentRegressor,
-    PooledClassifier,
-    PooledRegressor,
-)
 from .data import encode_tasks, read_rows
 from .frames import read_classes, read_numbers
 from .hierarchical.error_bars import ErrorBars
 from .rows import Rows
 from .saving.registry import saved
-from .search import search
+from .simpler import simple_fit
 from .training import TaskModel
 
 NAMES = ("model", "pooled", "separate", "mean")
 """The model, one ridge model for all tasks, one for each task, and a constant."""
 LEVELS = np.linspace(0.1, 0.9, 9)
 """Probabilities at which intervals are checked."""
-PENALTIES = tuple(10.0**power for power in range(-2, 4))
+Judged = tuple[TaskModel, Rows]
+"""A fitted model, and the held-out rows as it takes them."""
 MANY_ROWS = 5000
 """Rows beyond which one fold is held out rather than each in turn."""
 
@@ -90,7 +85,9 @@ def compare(
     """Errors of a model and of simpler ones on rows that none of them saw.
 
     Each fold holds out an equal part of every task; beyond 5,000 rows only the first does. The
-    simpler models choose their penalty by cross-validation on the training rows.
+    simpler models choose their penalty by cross-validation on the training rows, and where the
+    model took bends (``basis="hinges"``) also whether they take the same: the difference is then
+    what is made of tasks.
 
     Parameters
     ----------
@@ -133,69 +130,23 @@ def compare(
     parts = []
     for number, (train, test) in enumerate(splits):
         part, rest = rows.take(train), rows.take(test)
-        fitted = {}
-        for place, name in enumerate(NAMES[:3]):
-            told(3 * number + place, 3 * len(splits))
-            fitted[name] = _fitted(name, model, part, choose)
+        with warnings.catch_warnings():
+            # What a fit that stopped early is worth is what is measured here.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            told(3 * number, 3 * len(splits))
+            own = clone(model) if choose is None else choose(part)
+            fitted: dict[str, Judged] = {"model": (own.fit_within(part), rest)}
+            for place, name in enumerate(NAMES[1:3], start=1):
+                told(3 * number + place, 3 * len(splits))
+                fitted[name] = simple_fit(name, own, part, rest)
         parts.append(_held_out(reader, fitted, part, rest, data.tasks))
     told(3 * len(splits), 3 * len(splits))
     held = {key: np.concatenate([part[key] for part in parts], axis=-1) for key in parts[0]}
     return _summed(held, data.tasks, np.bincount(data.codes, minlength=data.n_tasks), reader)
 
 
-def _fitted(
-    name: str, model: TaskModel, rows: Rows, choose: Callable[[Rows], TaskModel] | None
-) -> TaskModel:
-    with warnings.catch_warnings():
-        # What a fit that stopped early is worth is what is measured here.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        if name != "model":
-            chosen = simple_model(name, model, rows)
-        else:
-            chosen = clone(model) if choose is None else choose(rows)
-        return chosen.fit_within(rows)
-
-
-def simple_model(name: str, like: TaskModel, rows: Rows) -> TaskModel:
-    """Ridge model, not fitted, with the penalty that cross-validation on these rows finds best.
-
-    Parameters
-    ----------
-    name : {"pooled", "separate"}
-        One model for all tasks, or one for each.
-    like : estimator
-        Whose kind, regressor or classifier, and task column it takes.
-    rows : Rows
-        What it will be fitted to.
-
-    Returns
-    -------
-    estimator
-        The model.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl import HierarchicalRegressor
-    >>> from comtl.evaluation import simple_model
-    >>> from comtl.rows import Rows
-    >>> rows = Rows(np.arange(12.0)[:, None], np.arange(12.0), np.repeat([0, 1], 6))
-    >>> simple_model("pooled", HierarchicalRegressor(), rows)
-    PooledRegressor(alpha=0.01)
-    """
-    kinds = {
-        ("pooled", False): PooledRegressor,
-        ("pooled", True): PooledClassifier,
-        ("separate", False): IndependentRegressor,
-        ("separate", True): IndependentClassifier,
-    }
-    kind: Any = kinds[name, like._classification]
-    settings = [kind(alpha, task_column=like.task_column) for alpha in PENALTIES]
-    return settings[search(clone(settings[0]), settings, rows, cv=3).best]
-
-
 def _held_out(
-    reader: TaskModel, fitted: dict[str, TaskModel], part: Rows, rest: Rows, tasks: np.ndarray
+    reader: TaskModel, fitted: dict[str, Judged], part: Rows, rest: Rows, tasks: np.ndarray
 ) -> dict[str, np.ndarray]:
     """Losses (names × cells), tasks, and where they apply hits and intervals of held-out cells."""
     _, labels = read_rows(reader, rest.X, rest.task)
@@ -211,12 +162,12 @@ def _held_out(
     kept = ~missing
     found: dict[str, np.ndarray] = {"task": codes[kept]}
     if reader._classification:
-        found |= _class_losses(fitted, rest, truth, kept, before[~gaps])
+        found |= _class_losses(fitted, truth, kept, before[~gaps])
         return found
-    guesses: list[Any] = [one.predict(rest.X, task=rest.task) for one in fitted.values()]
+    guesses: list[Any] = [one.predict(own.X, task=own.task) for one, own in fitted.values()]
     guesses.append(np.full(truth.shape, before[~gaps].mean()))
     found["losses"] = np.stack([(truth - guess)[kept] ** 2 for guess in guesses])
-    own = fitted["model"]
+    own, _ = fitted["model"]
     if isinstance(own, ErrorBars):
         bounds = [own.predict_interval(rest.X, level, task=rest.task) for level in LEVELS]
         found["inside"] = np.stack([((low <= truth) & (truth <= up))[kept] for low, up in bounds])
@@ -224,13 +175,13 @@ def _held_out(
 
 
 def _class_losses(
-    fitted: dict[str, TaskModel], rest: Rows, truth: np.ndarray, kept: np.ndarray, seen: np.ndarray
+    fitted: dict[str, Judged], truth: np.ndarray, kept: np.ndarray, seen: np.ndarray
 ) -> dict[str, np.ndarray]:
     classes, counts = np.unique(seen, return_counts=True)
     right = truth[kept][:, None] == classes
     chances = []
-    for one in fitted.values():
-        chance = one.predict_proba(rest.X, task=rest.task)
+    for one, own in fitted.values():
+        chance = one.predict_proba(own.X, task=own.task)
         if truth.ndim == 2:
             chance = np.stack([1.0 - chance, chance], axis=-1)
         # A fold's model may have seen fewer classes than there are.

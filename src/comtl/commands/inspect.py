@@ -40,7 +40,7 @@ def _whole(model: TableModel) -> dict[str, Any]:
         **facts(model),
         "strongest": [
             {
-                "feature": model.encoder.names[place],
+                "feature": model.features[place],
                 "mean_effect": float(weights[:, place].mean()),
                 "spread_over_tasks": float(weights[:, place].std()),
             }
@@ -109,7 +109,7 @@ def _one(model: TableModel, label: str) -> dict[str, Any]:
         "tasks_alike": alike[alike != model.estimator.tasks_[place]],
         "effects": [
             {
-                "feature": model.encoder.names[feature],
+                "feature": model.features[feature],
                 "effect": float(weights[place, feature]),
                 "mean_effect": float(weights[:, feature].mean()),
             }

@@ -160,6 +160,7 @@ def facts(model: TableModel) -> dict[str, Any]:
         "target": model.target,
         "classes": model.classes,
         "features": len(model.encoder.names),
+        "bends": model.features[len(model.encoder.names) :],
         "columns": [
             {"name": c.name, "kind": c.kind, "missing": c.missing, "levels": c.levels}
             for c in model.encoder.columns
@@ -190,10 +191,12 @@ def headline(model: TableModel) -> str:
     from ..tables.errors import counted
 
     tasks = len(model.estimator.tasks_)
+    bends = len(model.features) - len(model.encoder.names)
     return (
         f"{type(model.estimator).__name__} of {model.target!r}: {counted(model.rows, 'row')}, "
         f"{counted(tasks, 'task')} ({model.task!r}), "
-        f"{counted(len(model.encoder.names), 'feature')}."
+        f"{counted(len(model.encoder.names), 'feature')}"
+        + (f" and {counted(bends, 'bend')} of them." if bends else ".")
     )
 
 
@@ -215,4 +218,4 @@ def effects(model: TableModel) -> np.ndarray:
     weights = model.estimator.coef_
     if weights.ndim == 3:
         weights = np.abs(weights).max(axis=1)
-    return weights * model.encoder.spreads
+    return weights * model.spreads

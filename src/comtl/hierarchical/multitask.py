@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..data import encode_tasks
 from ..design import Design
 from ..parameters import require_choice
 from ..predictor import LinearTasks
-from ..problem import Columns, Units
+from ..problem import Columns, Units, row_weights
 from ..progress import Watch, logger, progress_shown
 from ..rows import Rows, Split
 from ..shown import names_of_features
@@ -29,50 +29,10 @@ from .basis import Hinges
 from .column_units import ColumnUnits
 from .library import base_of
 from .model import groups_of
-from .population import Population
 from .related import RelatedTasks
+from .stacking import beyond_chance
 from .together import WholeSums, learned, population_for
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """What members say of cells that they did not see: ``scores`` is (n, m).
-
-    Scores and targets of a regression are in the units of :class:`ColumnUnits`.
-    """
-
-    scores: np.ndarray
-    target: np.ndarray
-    weights: np.ndarray
-    task: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """All cells on some features, with targets in the units of their columns."""
-
-    hinges: Hinges
-    units: ColumnUnits
-    data: TaskData
-    columns: Columns
-    population: Population
-
-
-@dataclass(frozen=True, eq=False)
-class Stack:
-    """Members on some features, their weights, and how well they do on cells not seen.
-
-    ``complete`` tells whether all folds were held out, rather than cut short by the user.
-    """
-
-    table: Table
-    library: dict[str, CellModel]
-    held: HeldOut
-    weights: dict[str, float]
-    shift: float
-    scores: np.ndarray
-    loss: float
-    complete: bool
+from .trial import HeldOut, Stack, Table, parts_of_all
 
 
 class MultitaskModel(TaskModel):
@@ -152,7 +112,10 @@ class MultitaskModel(TaskModel):
                 tried.append(self._tried(rows, table, splits, kept, watch))
                 if not tried[-1].complete:
                     break
-            best = min(tried, key=lambda one: one.loss)
+            best, bent = tried[0], tried[-1]
+            # Some of the folds are no contest; without bends the gain is zero.
+            if bent.complete and beyond_chance(best.losses - bent.losses, bent.held.weights):
+                best = bent
             logger.info("weights: %s", best.weights)
             table = best.table
             chosen = [best.library[name] for name in best.weights]
@@ -175,14 +138,15 @@ class MultitaskModel(TaskModel):
 
     def _bases(self, data: TaskData) -> list[Hinges]:
         """Features to choose from: the columns as they are, and with bends if asked for."""
-        plain = Hinges(np.zeros(0, dtype=np.intp), np.zeros(0))
-        if self.basis == "hinges" and on_device(data.X):
+        if self.basis is None:
+            return [Hinges.none()]
+        if on_device(data.X):
             raise TypeError(
                 f'basis="hinges" looks for bends on the host, but X lies in {place_of(data.X)}; '
                 "leave basis=None, or pass arrays of NumPy."
             )
-        hinges = Hinges.of(data.X) if self.basis == "hinges" else plain
-        return [plain, hinges] if len(hinges.columns) else [plain]
+        hinges = Hinges.of(data.X, row_weights(data))
+        return [Hinges.none(), hinges] if len(hinges.columns) else [Hinges.none()]
 
     def _tried(
         self, rows: Rows, table: Table, splits: list[Split], kept: Checkpoint, watch: Watch
@@ -207,8 +171,8 @@ class MultitaskModel(TaskModel):
             name: share for name, share in zip(library, shares.tolist(), strict=True) if share > 0.0
         }
         scores = held.scores @ shares + shift
-        loss = float(held.weights @ self._loss().value(held.target, scores))
-        return Stack(table, library, held, weights, shift, scores, loss, complete)
+        losses = self._loss().value(held.target, scores)
+        return Stack(table, library, held, weights, shift, scores, losses, complete)
 
     def _read_codes(self, X: Any, task: Any) -> tuple[Any, np.ndarray | None]:
         X, codes = super()._read_codes(X, task)
@@ -309,23 +273,7 @@ class MultitaskModel(TaskModel):
         width = self._linear.directions.shape[0] - len(hinges.columns)
         given = vars(self).get("feature_names_in_")
         names = names_of_features(given, width, self.task_column)
-        bends = zip(hinges.columns.tolist(), hinges.knots.tolist(), strict=True)
-        return names + [f"{names[column]} beyond {knot:.4g}" for column, knot in bends]
+        return names + hinges.names(names)
 
     def _clusters(self) -> tuple[int | None, int | None]:
         return None, None
-
-
-def parts_of_all(split: Split, rows: np.ndarray) -> bool:
-    """Whether each of the rows, whose numbers rise, is in exactly one part of a split.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.hierarchical.multitask import parts_of_all
-    >>> parts_of_all((np.array([0, 2]), np.array([1])), np.arange(3))
-    True
-    >>> parts_of_all((np.array([0, 2]), np.array([2])), np.arange(3))
-    False
-    """
-    return np.array_equal(np.sort(np.concatenate(split)), rows)

@@ -21,9 +21,10 @@ from .column_units import ColumnUnits
 from .error_bars import ErrorBars
 from .intervals import Residuals, TaskErrors
 from .library import classification_members, regression_members
-from .multitask import HeldOut, MultitaskModel
+from .multitask import MultitaskModel
 from .stacking import counted, stack_odds, stack_values
 from .thresholds import METRICS, best_cuts
+from .trial import HeldOut
 
 
 @documented

@@ -11,6 +11,10 @@ CHANCE = 4.0
 """Of how many weights the noise may be what the best ones gain over a single member; see
 benchmarks/bench_stacking.md."""
 
+SURE = 0.5
+"""Standard errors beyond which a gain counts as more than chance. With fewer, straight tables are
+bent more often; with two, small ones that bend stay straight; see benchmarks/bench_bends.md."""
+
 
 def stack_values(
     guesses: np.ndarray, target: np.ndarray, weights: np.ndarray, base: int | None = None
@@ -84,3 +88,35 @@ def stack_odds(
         alone = np.eye(members + 1)[base]
         best = _drawn(best, alone, objective(alone)[0] - objective(best)[0], 0.5)
     return best[:-1], float(best[-1])
+
+
+def beyond_chance(gains: np.ndarray, weights: np.ndarray) -> bool:
+    """Whether what cells gain is on average more than noise between them explains.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.hierarchical.stacking import beyond_chance
+    >>> beyond_chance(np.array([2.0, 3.0, 1.0]), np.ones(3))
+    True
+    >>> beyond_chance(np.array([2.0, 3.0, -4.5]), np.ones(3))
+    False
+    """
+    mean, error = gain_and_error(gains, weights)
+    return mean > SURE * error
+
+
+def gain_and_error(gains: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """Mean of what cells gain, and its standard error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.hierarchical.stacking import gain_and_error
+    >>> gain_and_error(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
+    (2.0, 0.5)
+    """
+    weights = counted(weights)
+    mean = float(np.average(gains, weights=weights))
+    spread = float(np.average((gains - mean) ** 2, weights=weights))
+    return mean, float(np.sqrt(spread / weights.sum()))

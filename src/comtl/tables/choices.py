@@ -8,7 +8,6 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from ..base import FactorModel
-from ..evaluation import simple_model
 from ..hierarchical.error_bars import ErrorBars
 from ..hierarchical.estimators import HierarchicalClassifier, HierarchicalRegressor
 from ..hierarchical.stacked import MultitaskClassifier, MultitaskRegressor
@@ -19,11 +18,12 @@ from ..model_selection import (
     TriFactorRegressorCV,
 )
 from ..rows import Rows
+from ..simpler import simple_model
 from ..training import TaskModel
 from .errors import TableError
 from .labels import CLASSIFICATION
 
-MODELS = ("auto", "hierarchical", "bifactor", "trifactor", "pooled", "separate")
+MODELS = ("auto", "bends", "hierarchical", "bifactor", "trifactor", "pooled", "separate")
 SIMPLE = ("pooled", "separate")
 RANKS = (1, 2, 4, 8)
 CLUSTERS = (2, 5)
@@ -44,8 +44,9 @@ def choose_model(
     HierarchicalRegressor()
     """
     classes = kind == CLASSIFICATION
-    if name == "auto":
-        return MultitaskClassifier(n_jobs=jobs) if classes else MultitaskRegressor(n_jobs=jobs)
+    if name in ("auto", "bends"):
+        stack: Any = MultitaskClassifier if classes else MultitaskRegressor
+        return stack(basis="hinges" if name == "bends" else None, n_jobs=jobs)
     if name == "hierarchical":
         return HierarchicalClassifier() if classes else HierarchicalRegressor()
     if name in SIMPLE:
@@ -101,8 +102,8 @@ def choose_error_bars(estimator: Any) -> ErrorBars:
     if isinstance(estimator, ErrorBars):
         return estimator
     raise TableError(
-        f"A {type(estimator).__name__} has no intervals: fit a regression with --model auto or "
-        "--model hierarchical."
+        f"A {type(estimator).__name__} has no intervals: fit a regression with --model auto, "
+        "--model bends or --model hierarchical."
     )
 
 

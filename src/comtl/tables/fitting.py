@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..evaluation import MANY_ROWS, Comparison, compare
 from ..parameters import require_choice
 from ..rows import Rows
+from ..simpler import choose_bends
 from ..training import TaskModel
 from .choices import MODELS, choose_model
 from .encoder import Encoder
@@ -57,8 +58,9 @@ def fit_table(
         One row a sample, with the task, the target, and columns to predict from.
     task, target : str
         Columns of the task and of what is to be predicted.
-    model : {"auto", "hierarchical", "bifactor", "trifactor", "pooled", "separate"}
-        Which model; "auto" is MultitaskRegressor or MultitaskClassifier.
+    model : {"auto", "bends", "hierarchical", "bifactor", "trifactor", "pooled", "separate"}
+        Which model; "auto" is MultitaskRegressor or MultitaskClassifier, and "bends" the same
+        with bends of columns of numbers where they help.
     kind : {"auto", "regression", "classification"}
         Kind of problem; by default text and two whole numbers are classes.
     drop : sequence of str
@@ -138,6 +140,8 @@ def fit_table(
     choose = partial(choose_model, model, found.kind, seed=seed, jobs=jobs)
     estimator = choose(rows)
     _fit(estimator, rows, notes)
+    if model == "bends" and not len(choose_bends(estimator).columns):
+        notes.append("No bends were kept: straight lines do as well on rows that were held out.")
     comparison = None
     if score:
         comparison = _compared(estimator, rows, choose, told, notes)

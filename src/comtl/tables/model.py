@@ -15,6 +15,7 @@ from ..data import encode_tasks
 from ..evaluation import Comparison
 from ..saving import save
 from ..saving.registry import saved
+from ..simpler import choose_bends
 from ..training import TaskModel
 from .choices import choose_adaptable, choose_chances, choose_error_bars
 from .columns import CATEGORY
@@ -89,6 +90,18 @@ class TableModel:
             f"TableModel({self.target!r} by {self.task!r}: {type(self.estimator).__name__}, "
             f"{len(self.estimator.tasks_)} tasks, {len(self.encoder.names)} features)"
         )
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of what the weights are for: features of the table, then bends of them."""
+        names = self.encoder.names
+        return (*names, *choose_bends(self.estimator).names(names))
+
+    @property
+    def spreads(self) -> np.ndarray:
+        """Standard deviations of the same in training."""
+        own = self.encoder.spreads
+        return np.append(own, 1.0 / self.estimator._units.inverse_scale[len(own) :])
 
     @property
     def text_columns(self) -> tuple[str, ...]:

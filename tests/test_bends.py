@@ -1,0 +1,221 @@
+"""Bends of columns: where they lie, when they are taken, and what a bent model can do."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+import comtl
+from comtl import MultitaskClassifier, MultitaskRegressor
+from comtl.hierarchical import stacking
+from comtl.hierarchical.basis import Hinges
+from comtl.hierarchical.multitask import MultitaskModel
+from comtl.hierarchical.stacking import beyond_chance, gain_and_error
+
+TASK = np.repeat([f"t{number}" for number in range(6)], 40)
+
+
+def draw(seed=0):
+    """A column that bends at zero, one that does not and is half zeros, and a flag."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((240, 3))
+    X[:, 1] = np.where(rng.random(240) < 0.5, 0.0, X[:, 1])
+    X[:, 2] = rng.random(240) < 0.5
+    level = np.repeat(rng.standard_normal(6), 40)
+    return X, 2 * np.abs(X[:, 0]) + X[:, 1] + 0.5 * level + 0.3 * rng.standard_normal(240)
+
+
+X, Y = draw()
+
+
+@cache
+def bent():
+    return MultitaskRegressor(basis="hinges", cv=2).fit(X, Y, task=TASK)
+
+
+@cache
+def bent_classes():
+    return MultitaskClassifier(basis="hinges", cv=2).fit(X, Y > np.median(Y), task=TASK)
+
+
+@pytest.mark.parametrize("packed", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("unit", [1.0, 0.1])
+def test_a_weight_is_a_number_of_rows(packed, unit):
+    rng = np.random.default_rng(1)
+    rows = np.column_stack([X, rng.integers(0, 30, 240), -np.abs(X[:, 1])])
+    times = rng.integers(0, 4, 240)
+    found = Hinges.of(packed(rows), unit * times)
+    given = Hinges.of(np.repeat(rows, times, axis=0), np.ones(times.sum()))
+    np.testing.assert_array_equal(found.columns, given.columns)
+    np.testing.assert_array_equal(found.knots, given.knots)
+    assert set(found.columns.tolist()) == {0, 1, 3, 4}, "the flag has two values and no bends"
+    quantiles = np.quantile(
+        rows[:, 0], [0.2, 0.4, 0.6, 0.8], weights=1.0 * times, method="inverted_cdf"
+    )
+    np.testing.assert_array_equal(found.knots[found.columns == 0], quantiles)
+
+
+def test_rows_of_weight_zero_have_no_values():
+    values = np.arange(30.0)[:, None]
+    for rows in (values, sparse.csr_array(values)):
+        assert len(Hinges.of(rows, np.r_[np.ones(10), np.zeros(20)]).columns) == 4
+        assert len(Hinges.of(rows, np.r_[np.ones(9), np.zeros(21)]).columns) == 0
+        # A knot at the least or the largest value would repeat the column, or be nothing.
+        knots = Hinges.of(rows, np.r_[1000.0, np.ones(29)]).knots
+        assert len(knots) == 0
+
+
+def test_every_value_is_looked_at():
+    """The values that make a column continuous may lie in a few rows of many."""
+    rare = np.zeros((5000, 1))
+    rare[1::4, 0] = np.arange(1250) / 1250
+    assert Hinges.of(rare, np.ones(5000)).knots == pytest.approx([0.1992])
+
+
+def test_the_weights_of_a_table_are_those_of_its_rows():
+    rng = np.random.default_rng(2)
+    table = np.column_stack([Y, -Y])
+    table[rng.random(table.shape) < 0.3] = np.nan
+    times = rng.integers(0, 3, 240)
+    model = MultitaskRegressor(basis="hinges", cv=2)
+    weighed = model._bases(comtl.data.read_training(model, X, table, sample_weight=times))[1]
+    repeated = [np.repeat(part, times, axis=0) for part in (X, table)]
+    given = model._bases(comtl.data.read_training(model, *repeated))[1]
+    np.testing.assert_array_equal(weighed.knots, given.knots)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_rows_bend_as_dense_ones(dtype):
+    rows = X.astype(dtype)
+    hinges = Hinges.of(rows, np.ones(240))
+    dense, packed = hinges.expanded(rows), hinges.expanded(sparse.csr_array(rows))
+    assert isinstance(packed, sparse.csr_array) and packed.dtype == dense.dtype == dtype
+    np.testing.assert_array_equal(packed.toarray(), dense)
+    assert (hinges.knots < 0).any(), "or zeros would be no test"
+
+
+def test_a_fit_is_the_same_on_dense_and_on_sparse_rows():
+    model, packed = bent(), sparse.csr_array(X)
+    other = MultitaskRegressor(basis="hinges", cv=2).fit(packed, Y, task=TASK)
+    assert model.basis_ == other.basis_ == "hinges"
+    np.testing.assert_allclose(other.coef_, model.coef_, rtol=1e-6, atol=1e-8)
+    for one in (model, other):
+        np.testing.assert_allclose(
+            one.predict(packed, task=TASK), one.predict(X, task=TASK), rtol=1e-10
+        )
+        low, high = one.predict_interval(packed.tocoo(), task=TASK)
+        assert np.all(low < high)
+    for method in ("predict", "predict_proba", "decision_function"):
+        said = getattr(bent_classes(), method)
+        np.testing.assert_allclose(said(packed, task=TASK), said(X, task=TASK), rtol=1e-10)
+
+
+def test_frames_small_floats_tables_and_gaps():
+    frame = pd.DataFrame(X, columns=["age", "dose", "flag"]).assign(site=TASK)
+    named = MultitaskRegressor(basis="hinges", cv=2, task_column="site").fit(frame, Y)
+    np.testing.assert_allclose(named.coef_, bent().coef_, rtol=1e-8, atol=1e-10)
+    small = MultitaskRegressor(basis="hinges", cv=2).fit(X.astype(np.float32), Y, task=TASK)
+    assert small.basis_ == "hinges"
+    assert small.predict(X.astype(np.float32), task=TASK) == pytest.approx(
+        bent().predict(X, task=TASK), abs=0.05
+    )
+    table = np.column_stack([Y, 3.0 - Y])
+    table[::5, 1] = np.nan
+    wide = MultitaskRegressor(basis="hinges", cv=2).fit(X, table)
+    assert wide.basis_ == "hinges" and wide.predict(sparse.csr_array(X)).shape == (240, 2)
+    assert wide.score(X, table) > 0.8
+    gaps = X.copy()
+    gaps[3, 0] = np.nan
+    for rows in (gaps, sparse.csr_array(gaps)):
+        with pytest.raises(ValueError, match="contains NaN"):
+            bent().predict(rows, task=TASK)
+        with pytest.raises(ValueError, match="contains NaN"):
+            MultitaskRegressor(basis="hinges", cv=2).fit(rows, Y, task=TASK)
+
+
+def test_a_gain_must_be_beyond_its_error(monkeypatch):
+    rng = np.random.default_rng(0)
+    gains, times = rng.standard_normal(200), rng.integers(0, 4, 200)
+    mean, error = gain_and_error(np.repeat(gains, times), np.ones(times.sum()))
+    assert gain_and_error(gains, times) == pytest.approx((mean, error))
+    assert error == pytest.approx(np.repeat(gains, times).std() / times.sum() ** 0.5)
+    # Weights that sum to one are shares of the rows, not a single row.
+    assert gain_and_error(gains, np.full(200, 0.005))[1] == pytest.approx(gains.std() / 200**0.5)
+    limit = stacking.SURE * gains.std() / 200**0.5
+    assert not beyond_chance(gains - gains.mean() + 0.99 * limit, np.ones(200))
+    assert beyond_chance(gains - gains.mean() + 1.01 * limit, np.ones(200))
+    assert not beyond_chance(np.zeros(5), np.ones(5))
+    for sure, basis in ((-np.inf, "hinges"), (np.inf, "linear")):
+        monkeypatch.setattr(stacking, "SURE", sure)
+        model = MultitaskRegressor(basis="hinges", cv=2).fit(X[:, :1], Y, task=TASK)
+        assert model.basis_ == basis
+        assert model.coef_.shape == (6, 5 if basis == "hinges" else 1)
+
+
+def test_bends_that_win_by_chance_are_left():
+    """A lower loss of the folds is not enough: the truth is straight, and rows are few."""
+    rng = np.random.default_rng(15)
+    task = np.arange(60) % 4
+    rows = rng.standard_normal((60, 1))
+    target = rows[:, 0] + 0.5 * rng.standard_normal(4)[task] + rng.standard_normal(60)
+    losses = {}
+
+    class Watched(MultitaskRegressor):
+        def _tried(self, *told):
+            stack = super()._tried(*told)
+            losses[len(stack.table.hinges.columns)] = stack.losses.mean()
+            return stack
+
+    model = Watched(basis="hinges", cv=3).fit(rows, target, task=task)
+    assert losses[4] < losses[0] and model.basis_ == "linear"
+
+
+def test_bends_cut_short_are_left(monkeypatch):
+    fold, calls = MultitaskModel._fold, []
+
+    def interrupted(self, *told):
+        calls.append(told)
+        if len(calls) > 3:
+            raise KeyboardInterrupt
+        return fold(self, *told)
+
+    monkeypatch.setattr(MultitaskModel, "_fold", interrupted)
+    with pytest.warns(ConvergenceWarning, match="1 of 2 folds"):
+        model = MultitaskRegressor(basis="hinges", cv=2).fit(X, Y, task=TASK)
+    assert model.basis_ == "linear"
+
+
+def test_bends_have_names_people_read():
+    hinges = Hinges(np.array([1, 1, 0]), np.array([35.21432, 52300.7, -0.5]))
+    assert hinges.names(["pay", "age"]) == [
+        "age beyond 35.21",
+        "age beyond 52301",
+        "pay beyond -0.5",
+    ]
+    near = Hinges(np.zeros(2, dtype=int), np.array([1.00001, 1.00002]))
+    assert near.names(["x"]) == ["x beyond 1.00001", "x beyond 1.00002"]
+    assert len(set(Hinges.of(1.7e9 + X[:, :1], np.ones(240)).names(["time"]))) == 4
+
+
+@pytest.mark.parametrize("made", [bent, bent_classes])
+def test_a_bent_model_can_be_looked_at(made, tmp_path):
+    model = made()
+    assert model.basis_ == "hinges"
+    names = model.coef_frame().columns.tolist()
+    bends = len(model._hinges.columns)
+    assert names[:3] == ["x0", "x1", "x2"] and len(names) == 3 + bends
+    assert all(name.startswith(("x0 beyond", "x1 beyond")) for name in names[3:])
+    assert model.task_frame().shape == (6, 2)
+    assert model.feature_clusters_.shape == (3 + bends,)
+    assert f"{3 + bends} features" in model._summary()
+    page = model.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "x0 beyond" in page
+    model.save(tmp_path / "m.comtl")
+    back = comtl.load(tmp_path / "m.comtl")
+    np.testing.assert_array_equal(back.predict(X, task=TASK), model.predict(X, task=TASK))
+    packed = sparse.csr_array(X)
+    np.testing.assert_array_equal(back.predict(packed, task=TASK), model.predict(packed, task=TASK))
+    assert back.coef_frame().columns.tolist() == names

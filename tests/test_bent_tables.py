@@ -1,0 +1,108 @@
+"""Bends of the columns of a table: the command, the model it makes, what it shows of it."""
+
+import contextlib
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from comtl.commands import comtl as command
+from comtl.tables import TableError, fit_table, load_model
+from comtl.tables.choices import MODELS, choose_adaptable, choose_model
+from comtl.tables.fitting import compare_table
+
+NAMED = {"task": "school", "target": "score"}
+
+
+def frame(bent=True):
+    """Scores that fall up to an age of 40 and rise beyond."""
+    rng = np.random.default_rng(0)
+    made = pd.DataFrame(
+        {
+            "school": np.repeat(["Ash", "Elm", "Fir"], 50),
+            "age": rng.uniform(20, 60, 150).round(1),
+            "sex": rng.choice(["f", "m"], 150),
+        }
+    )
+    line = np.abs(made.age - 40) if bent else made.age - 40
+    made["score"] = line + 2 * rng.normal(size=150) + 3 * (made.school == "Elm")
+    return made
+
+
+def run(folder, *arguments):
+    with contextlib.chdir(folder):
+        result = CliRunner().invoke(command, list(map(str, arguments)), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bends")
+    frame().to_csv(path / "train.csv", index=False)
+    shown = run(
+        *(path, "fit", "train.csv", "--task", "school", "--target", "score"),
+        *("--model", "bends", "--report", "page.html"),
+    )
+    (path / "shown.txt").write_text(shown)
+    return path
+
+
+def test_fit_tells_of_bends_and_compares_with_models_that_bend(folder):
+    shown = " ".join((folder / "shown.txt").read_text().split())
+    assert "3 features and 4 bends of them." in shown
+    model = load_model(folder / "model.comtl")
+    assert model.estimator.basis_ == "hinges" and model.model == "bends"
+    scores = model.comparison.overall
+    assert scores["model"] < 3.0 and scores["separate"] < 3.0 < 5.0 < scores["mean"]
+    assert "age beyond" in (folder / "page.html").read_text()
+
+
+def test_inspect_names_the_bends(folder):
+    model = load_model(folder / "model.comtl")
+    names = [f"age beyond {knot:.4g}" for knot in model.estimator._hinges.knots]
+    assert model.features == ("age", "sex=f", "sex=m", *names)
+    assert "age beyond" in run(folder, "inspect", "model.comtl")
+    found = json.loads(run(folder, "inspect", "model.comtl", "--json"))
+    assert found["bends"] == names and found["features"] == 3
+    effects = {one["feature"]: one["mean_effect"] for one in found["strongest"]}
+    assert effects["age"] < 0.0 < max(effects[name] for name in names)
+    one = json.loads(run(folder, "inspect", "model.comtl", "--task", "Elm", "--json"))
+    assert {effect["feature"] for effect in one["effects"]} == set(model.features)
+    # For one standard deviation of the bend among the rows.
+    beyond = np.maximum(frame().age.to_numpy()[:, None] - model.estimator._hinges.knots, 0.0)
+    np.testing.assert_allclose(model.spreads[3:], beyond.std(axis=0), rtol=1e-6)
+
+
+def test_predictions_bend(folder):
+    model = load_model(folder / "model.comtl")
+    ages = pd.DataFrame({"school": "Ash", "age": [22.0, 40.0, 58.0], "sex": "f"})
+    young, middle, old = model.predict(ages)
+    assert min(young, old) > middle + 8.0
+    low, high = model.predict_interval(ages)
+    assert np.all(low < high)
+    assert compare_table(model, frame()).overall["model"] < 3.0
+
+
+def test_where_nothing_bends_a_note_says_so():
+    model = fit_table(frame(bent=False), **NAMED, model="bends", score=False)
+    assert model.estimator.basis_ == "linear"
+    assert any(note.startswith("No bends were kept") for note in model.notes)
+    assert model.features == model.encoder.names
+    few = frame().assign(age=lambda made: made.age // 10)
+    assert fit_table(few, **NAMED, model="bends", score=False).estimator.basis_ == "linear"
+
+
+def test_names_of_models():
+    assert "bends" in MODELS
+    for kind in ("regression", "classification"):
+        assert choose_model("bends", kind, None, jobs=2).get_params()["basis"] == "hinges"
+        assert choose_model("auto", kind, None).get_params()["basis"] is None
+    with pytest.raises(ValueError, match="'auto', 'bends', 'hierarchical'"):
+        fit_table(frame(), **NAMED, model="bent")
+    with pytest.raises(TableError, match="model is one of auto, bends, "):
+        choose_model("bent", "regression", None)
+    with pytest.raises(TableError, match="--model bifactor"):
+        choose_adaptable(choose_model("bends", "regression", None))
