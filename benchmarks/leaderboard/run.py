@@ -127,8 +127,23 @@ def _against_others(field, lower) -> str:
     rank = np.mean([_rank(left[data], OURS, lower[data]) for data in sets])
     return (
         f"With `{'`, `'.join(OWN[1:])}` left out, `{OURS}` is best or tied on {wins} of "
-        f"{len(sets)} sets, at a mean rank of {rank:.1f}."
+        f"{len(sets)} sets, at a mean rank of {rank:.1f}. Behind the best of the others by more "
+        f"than one standard error of the paired difference: {_behind(left, sets, lower)}."
     )
+
+
+def _behind(field, sets, lower) -> str:
+    """Sets on which the default is behind the best other method, and by how much."""
+    found = []
+    for data in sets:
+        others = [name for name in field[data] if name != OURS]
+        best = min(others, key=lambda name: _rank(field[data], name, lower[data]))
+        own, rival = field[data][OURS], field[data][best]
+        sign = 1.0 if lower[data] else -1.0
+        gap, error = mean_and_error([sign * (own[cell] - rival[cell]) for cell in own])
+        if error is not None and gap > error:
+            found.append(f"{data} ({gap:.2g} at {error:.2g}, {best})")
+    return ", ".join(found) or "nowhere"
 
 
 def _rank(sample, name: str, lower: bool) -> int:
