@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import platform
 import time
 import warnings
 
@@ -88,6 +89,7 @@ def main() -> None:
     print(
         "and together on a fold (four fifths) with the sums of all rows at hand; least of three.\n"
     )
+    print(f"Python {platform.python_version()}, NumPy {np.__version__}; one thread.\n")
     print("| rows, features, tasks | alone | together | ratio | a fold |\n|" + " --- |" * 5)
     for rows in (school(), drawn(20, 100, 20), drawn(20, 10_000, 20), drawn(20, 10_000, 5)):
         size, alone, together, fold = measured(rows)

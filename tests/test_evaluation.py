@@ -158,3 +158,14 @@ def test_simpler_models_leave_bends_that_do_not_help():
     bent = Rows(X, np.abs(X[:, 0]), task)
     own, rest = simple_fit("separate", model, bent, bent)
     assert rest.X.shape == (160, 5) and own.coef_.shape == (2, 5)
+
+
+def test_accuracy_is_that_of_what_is_said_at_the_cut():
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(320, 3)), np.repeat(np.arange(8), 40)
+    y = X[:, 0] + rng.normal(size=320) > 1.0
+    plain, cut = (
+        compare(MultitaskClassifier(threshold=threshold, cv=2), X, y, task).accuracy["model"]
+        for threshold in (None, "balanced_accuracy")
+    )
+    assert cut < plain - 0.02  # Many more rows are said to be of the small class.

@@ -69,6 +69,38 @@ def test_levels_beyond_the_errors_go_on_as_a_normal_law():
     assert width[2] == pytest.approx(2 * norm.ppf(0.99995), rel=0.3)
 
 
+def outliers(rng, sizes, share, where):
+    """Normal errors, a share of those of some tasks thirty times as large."""
+    task = np.repeat(np.arange(len(sizes)), sizes)
+    errors = rng.standard_normal(len(task))
+    wild = np.isin(task, where) & (rng.random(len(task)) < share)
+    errors[wild] *= 30.0
+    return TaskErrors.of(errors, np.ones(len(task)), task, len(sizes), between=0.0)
+
+
+def test_outliers_of_some_tasks_leave_the_others_as_they_are():
+    shares = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        found = outliers(rng, [400, 400] + [8] * 10, 0.02, [0, 1])
+        shares.append(inside(found, np.ones(12), rng)[2:].mean())
+    assert 0.86 < np.mean(shares) < 0.94
+
+
+@pytest.mark.parametrize("level", [0.9, 0.98, 0.999])
+def test_outliers_do_not_run_away_in_small_tasks(level):
+    sizes = [400, 400] + [8] * 10
+    found = outliers(np.random.default_rng(1), sizes, 0.01, np.arange(12))
+    low, high = found.bounds(level)
+    assert np.all(high - low < (8.0 if level < 0.95 else 200.0))
+
+
+def test_a_single_error_gives_bounds():
+    found = TaskErrors.of(np.array([0.5]), np.ones(1), np.zeros(1, dtype=int), 2, between=0.0)
+    low, high = found.bounds(0.9)
+    assert np.all(high - low > 0.5)
+
+
 def test_the_common_variance_does_not_depend_on_the_unit():
     rng = np.random.default_rng(0)
     counts = rng.integers(1, 30, 40)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.model_selection import KFold
 
 import comtl.baselines
 from comtl import (
@@ -26,6 +27,7 @@ from comtl import problem as problem_module
 from comtl.partitions import problem as partitioned_problem
 from comtl.partitions import rows as partitioned_rows
 from comtl.partitions.collections import partitions
+from comtl.rows import Rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -347,3 +349,15 @@ def test_nothing_of_dask_is_imported_for_other_rows():
         "assert not {'dask', 'distributed', 'torch'} & set(sys.modules), 'imported'"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+@pytest.mark.parametrize("cv", [4, KFold(3)], ids=["number", "splitter"])
+def test_folds_leave_out_rows_of_weight_zero_as_those_of_one_table_do(table, cv):
+    X, y, task, weights = table
+    weights = np.where(np.arange(N) % 3, weights, 0.0)
+    reader = MultitaskRegressor()
+    parted = partitioned_rows.PartitionedRows(*cut(130, X, y, task, weights))
+    found, expected = (rows.splits(reader, cv) for rows in (parted, Rows(X, y, task, weights)))
+    assert np.all(weights[np.concatenate([test for _, test in found])] > 0.0)
+    for one, other in zip(found, expected, strict=True):
+        assert_allclose(np.concatenate(one), np.concatenate(other))

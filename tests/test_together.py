@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, PredefinedSplit
 
 from comtl import MultitaskClassifier, MultitaskRegressor
 from comtl.hierarchical.library import classification_members, regression_members
@@ -95,6 +95,15 @@ def test_sums_of_the_rest_follow_from_those_of_all(seed, share, shared):
         )
 
 
+@pytest.mark.parametrize("dtype, outlier", [(np.float32, 1e5), (np.float64, 1e9)])
+def test_an_outlier_that_is_held_out_leaves_digits_to_the_rest(dtype, outlier):
+    X, y, task = table(rows=25, tasks=12, features=4)
+    X = X.astype(dtype)
+    X[7, 1] = outlier
+    model = MultitaskRegressor(cv=3).fit(X, y, task=task)
+    assert np.isfinite(model.coef_).all()
+
+
 @pytest.mark.parametrize("cv", [5, KFold(4)], ids=["number", "splitter"])
 @pytest.mark.parametrize("classes", [False, True])
 def test_rows_of_weight_zero_are_no_rows_for_the_folds(cv, classes):
@@ -108,13 +117,42 @@ def test_rows_of_weight_zero_are_no_rows_for_the_folds(cv, classes):
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-9)
 
 
-def test_given_folds_leave_out_rows_of_weight_zero():
+def given_folds(kind, X):
+    splits = list(KFold(6).split(X))
+    places = np.zeros(len(X), dtype=int)
+    for number, (_, test) in enumerate(splits):
+        places[test] = number
+    return {
+        "arrays": splits,
+        "lists": [(train.tolist(), test.tolist()) for train, test in splits],
+        "negative": [(train - len(X), test - len(X)) for train, test in splits],
+        "masks": [(places != number, places == number) for number in range(6)],
+        "places": PredefinedSplit(places),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["arrays", "lists", "negative", "masks", "places"])
+def test_given_folds_leave_out_rows_of_weight_zero(kind):
     X, y, task = table()
     weights = np.ones(len(y))
     weights[::7] = 0.0
     weights[:20] = 0.0  # A whole fold, and a whole task.
-    splits = list(KFold(6).split(X))
-    assert len(MultitaskRegressor(cv=splits[1:]).fit(X, y, task, weights).tasks_) == 5
+    kept = weights > 0.0
+    model = MultitaskRegressor(cv=given_folds(kind, X)).fit(X, y, task, weights)
+    numbers = np.cumsum(kept) - 1
+    splits = [
+        (numbers[train[kept[train]]], numbers[test[kept[test]]])
+        for train, test in given_folds("arrays", X)[1:]
+    ]
+    other = MultitaskRegressor(cv=splits).fit(X[kept], y[kept], task=task[kept])
+    np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-8)
+
+
+def test_folds_without_any_weight_are_refused():
+    X, y, task = table()
+    weights = (np.arange(len(y)) >= 20) * 1.0
+    with pytest.raises(ValueError, match="no fold with rows of positive sample_weight"):
+        MultitaskRegressor(cv=[next(KFold(6).split(X))]).fit(X, y, task, weights)
 
 
 def test_folds_may_be_a_generator_for_each_basis():

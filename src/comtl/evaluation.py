@@ -179,8 +179,10 @@ def _class_losses(
 ) -> dict[str, np.ndarray]:
     classes, counts = np.unique(seen, return_counts=True)
     right = truth[kept][:, None] == classes
-    chances = []
+    chances, hits = [], []
     for one, own in fitted.values():
+        # What is said may be cut elsewhere than at even odds.
+        hits.append(one.predict(own.X, task=own.task)[kept] == truth[kept])
         chance = one.predict_proba(own.X, task=own.task)
         if truth.ndim == 2:
             chance = np.stack([1.0 - chance, chance], axis=-1)
@@ -189,11 +191,8 @@ def _class_losses(
         table[:, np.searchsorted(classes, one.classes_)] = chance[kept]
         chances.append(table)
     chances.append(np.broadcast_to(counts / counts.sum(), right.shape))
+    hits.append(right[:, counts.argmax()])
     losses = [0.5 * ((chance - right) ** 2).sum(axis=1) for chance in chances]
-    hits = [
-        np.take_along_axis(right, chance.argmax(axis=1)[:, None], axis=1)[:, 0]
-        for chance in chances
-    ]
     return {"losses": np.stack(losses), "hits": np.stack(hits)}
 
 

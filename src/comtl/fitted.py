@@ -128,7 +128,8 @@ class FittedTasks(Shown):
     def task_clusters_(self) -> np.ndarray:
         """Cluster of each task, from the singular vectors of the weights.
 
-        Of hierarchical models and stacks of them by their levels too.
+        Of hierarchical models and stacks by their levels too, but for columns of a two-dimensional
+        y, whose levels may be of any units.
         """
         return self._cached_clusters("tasks")
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import PredefinedSplit, check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples
 
@@ -74,32 +74,58 @@ class Rows:
     @property
     def counted(self) -> np.ndarray:
         """Numbers of the rows that have a weight: one of weight zero is no row."""
-        if self.sample_weight is None or np.isscalar(self.sample_weight):
-            return np.arange(_num_samples(self.X))
-        weights = np.asarray(to_numpy(self.sample_weight), dtype=float)
-        return np.flatnonzero(weights.reshape(len(weights), -1).max(axis=1) > 0.0)
+        return np.flatnonzero(weighted(self.sample_weight, _num_samples(self.X)))
 
     def splits(self, reader: FittedTasks, cv: Any) -> list[Split]:
         """Numbers of the rows of the folds; a number of folds cuts every task and class alike."""
         rows, labels = read_rows(reader, self.X, self.task)
-        y, counted = to_numpy(self.y), self.counted
+        y = to_numpy(self.y)
         classes = read_classes(y)[0] if reader._classification else None
         # Splitters see the numbers of rows on a device, not the rows.
         rows = np.zeros((rows.shape[0], 1)) if on_device(rows) else rows
-        if len(counted) == rows.shape[0]:
-            return fold_numbers(cv, rows, y, labels, classes)
-        if not isinstance(cv, int | np.integer) and not callable(getattr(cv, "split", None)):
-            given = fold_numbers(cv, rows, y, labels, classes)
-            return [_both(split, lambda part: part[np.isin(part, counted)]) for split in given]
-        some = None if labels is None else labels[counted]
-        seen = None if classes is None else classes[counted]
-        drawn = fold_numbers(cv, rows[counted], _safe_indexing(y, counted), some, seen)
-        return [_both(split, lambda part: counted[part]) for split in drawn]
+        return counted_folds(cv, rows, y, labels, classes, self.counted)
 
 
-def _both(split: Split, change: Callable[[np.ndarray], np.ndarray]) -> Split:
-    train, test = split
-    return change(train), change(test)
+def weighted(sample_weight: Any, count: int) -> np.ndarray:
+    """Whether each of ``count`` rows has a weight, or one of its cells has."""
+    if sample_weight is None or np.isscalar(sample_weight):
+        return np.ones(count, dtype=bool)
+    weights = np.asarray(to_numpy(sample_weight), dtype=float)
+    return weights.reshape(count, -1).max(axis=1, initial=0.0) > 0.0
+
+
+def counted_folds(
+    cv: Any,
+    rows: Any,
+    y: Any,
+    labels: np.ndarray | None,
+    classes: np.ndarray | None,
+    counted: np.ndarray,
+) -> list[Split]:
+    """Row numbers of the folds, without rows that do not count."""
+    size = rows.shape[0]
+    if len(counted) == size:
+        return fold_numbers(cv, rows, y, labels, classes)
+    drawn = isinstance(cv, int | np.integer) or callable(getattr(cv, "split", None))
+    if drawn and not isinstance(cv, PredefinedSplit):
+        told = (None if one is None else _safe_indexing(one, counted) for one in (y, labels))
+        y, labels = told
+        some = None if classes is None else classes[counted]
+        splits = fold_numbers(cv, rows[counted], y, labels, some)
+        return [(counted[train], counted[test]) for train, test in splits]
+    # Folds that name rows are of all of them.
+    kept = np.isin(np.arange(size), counted)
+    splits = []
+    for split in fold_numbers(cv, rows, y, labels, classes):
+        train, test = (np.arange(size)[np.asarray(part)] for part in split)
+        splits.append((train[kept[train]], test[kept[test]]))
+    splits = [(train, test) for train, test in splits if len(train) and len(test)]
+    if not splits:
+        raise ValueError(
+            "cv has no fold with rows of positive sample_weight on both sides; name other folds, "
+            "or leave out rows of weight zero."
+        )
+    return splits
 
 
 def fold_numbers(

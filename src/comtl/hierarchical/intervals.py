@@ -22,6 +22,8 @@ USUAL, DOUBT = 8.0, 1.5
 logarithm of that number."""
 LEAST, MOST = 1.0, 1e3
 """Bounds of it."""
+FAR, OUTLIER = 3.0, 3.0
+"""Deviations beyond which laws are not believed, and beyond which an error is an outlier."""
 
 
 @saved
@@ -64,8 +66,9 @@ class TaskErrors:
         >>> found.deviations.round(3)
         array([1., 2.])
         """
-        level = float(np.average(errors**2, weights=weights))
-        ratios = weights * errors**2 / (level or 1.0)
+        tame = np.clip(errors, *_usual_range(errors, task))
+        level = float(np.average(tame**2, weights=weights))
+        ratios = weights * tame**2 / (level or 1.0)
         squares = np.bincount(task, ratios, minlength=tasks)
         counts = np.bincount(task, weights, minlength=tasks)
         common, count = common_variance(squares, counts)
@@ -76,10 +79,13 @@ class TaskErrors:
         spread = np.sqrt(level * np.maximum(others, 0.0) / left)
         scores = _as_normal(errors / np.where(spread > 0.0, spread, 1.0), left)
         order = np.argsort(scores, kind="stable")
+        whole = float(np.average(errors**2, weights=weights))
+        sums = np.bincount(task, weights * errors**2, minlength=tasks)
+        each = (sums + count * common * whole) / (counts + count)
         return cls(
             np.sqrt(np.append(level * own, level * common + between)),
             np.append(counts, 0.0) + count,
-            np.sqrt(np.append(level * own, level + between)),
+            np.sqrt(np.append(each, whole + between)),
             scores[order],
             weights[order],
         )
@@ -107,7 +113,7 @@ class TaskErrors:
         score = float(self.scores[place])
         edge = self.weights[0] / whole if share < 0.5 else total[-1] / whole
         outside = share < edge if share < 0.5 else share > edge
-        if outside and 0.0 < edge < 1.0 and edge != 0.5:
+        if outside and 0.0 < edge < 1.0:
             # As many more deviations from the middle as a normal law has.
             score += float(norm.ppf(share) - norm.ppf(edge))
         return score
@@ -147,14 +153,32 @@ def common_variance(squares: np.ndarray, counts: np.ndarray) -> tuple[float, flo
     return float(common), float(count)
 
 
+def _usual_range(errors: np.ndarray, task: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of each error beyond which it is an outlier, and no measure of spread."""
+    sizes = np.abs(errors)
+    order = np.lexsort((sizes, task))
+    present, first, counts = np.unique(task[order], return_index=True, return_counts=True)
+    middle = sizes[order][first + counts // 2]
+    usual = np.maximum(middle[np.searchsorted(present, task)], np.median(sizes)) / norm.ppf(0.75)
+    reach = np.where(usual > 0.0, OUTLIER * usual, np.inf)
+    return -reach, reach
+
+
 def _as_normal(ratios: np.ndarray, freedom: np.ndarray) -> np.ndarray:
-    """Normal scores of what follows t laws."""
-    return -np.sign(ratios) * norm.ppf(np.maximum(t.sf(np.abs(ratios), freedom), 1e-300))
+    """Normal scores of what follows t laws; in proportion beyond ``FAR``.
+
+    There the laws are a matter of belief, and an error of a large task would be none of this world
+    in a small one.
+    """
+    sizes, end = np.abs(ratios), t.isf(norm.sf(FAR), freedom)
+    inside = -norm.ppf(t.sf(np.minimum(sizes, end), freedom))
+    return np.sign(ratios) * np.where(sizes > end, FAR * sizes / end, inside)
 
 
 def _as_t(score: float, freedom: np.ndarray) -> np.ndarray:
-    """What follows t laws where a normal law has a score."""
-    return np.sign(score) * t.isf(norm.sf(abs(score)), freedom)
+    """What follows t laws where a normal law has a score: the way back."""
+    size = abs(score)
+    return np.sign(score) * max(size / FAR, 1.0) * t.isf(norm.sf(min(size, FAR)), freedom)
 
 
 @saved

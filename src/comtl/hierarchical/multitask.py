@@ -8,6 +8,7 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
 
+import joblib
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
@@ -106,16 +107,7 @@ class MultitaskModel(TaskModel):
         kept = Checkpoint.of(self.checkpoint, self, data)
         splits = rows.splits(copy.copy(self), self.cv)
         with progress_shown(self.verbose):
-            tried = []
-            for hinges in self._bases(data):
-                table = self._table(data, hinges)
-                tried.append(self._tried(rows, table, splits, kept, watch))
-                if not tried[-1].complete:
-                    break
-            best, bent = tried[0], tried[-1]
-            # Some of the folds are no contest; without bends the gain is zero.
-            if bent.complete and beyond_chance(best.losses - bent.losses, bent.held.weights):
-                best = bent
+            best = self._best(rows, data, splits, kept, watch)
             logger.info("weights: %s", best.weights)
             table = best.table
             chosen = [best.library[name] for name in best.weights]
@@ -128,6 +120,29 @@ class MultitaskModel(TaskModel):
         self._combine(table, best.shift - cuts)
         self._told(best.held, best.scores, table.data, table.units)
         kept.finish()
+
+    def _best(
+        self, rows: Rows, data: TaskData, splits: list[Split], kept: Checkpoint, watch: Watch
+    ) -> Stack:
+        """Stack on the columns as they are, or with bends where these are better."""
+        straight, *bends = self._bases(data)
+        best = self._tried(rows, self._table(data, straight), splits, kept, watch)
+        for hinges in bends if best.complete else []:
+            try:
+                bent = self._tried(rows, self._table(data, hinges), splits, kept, watch)
+            except KeyboardInterrupt:
+                if not watch.outermost:
+                    raise
+                warnings.warn(
+                    "Interrupted among the folds of the bends, which are left out. The members are "
+                    "now fitted to all rows; interrupt again to give up.",
+                    ConvergenceWarning,
+                    stacklevel=5,
+                )
+                return best
+            if beyond_chance(best.losses - bent.losses, bent.held.weights):
+                best = bent
+        return best
 
     def _table(self, data: TaskData, hinges: Hinges) -> Table:
         """Cells made ready for members on given features."""
@@ -189,9 +204,8 @@ class MultitaskModel(TaskModel):
     ) -> tuple[HeldOut, bool]:
         """Scores of all members on every fold's test cells, and whether no fold was left out."""
         data, models = table.data, list(library.values())
-        names = [
-            f"{len(table.hinges.columns)} bends, fold {number}" for number in range(len(splits))
-        ]
+        # A checkpoint of other folds or bends is none of this fit.
+        names = [joblib.hash((table.hinges.columns, table.hinges.knots, one)) for one in splits]
         known = {name: kept.get(name) for name in names if kept.get(name) is not None}
         missing = [number for number, name in enumerate(names) if name not in known]
         whole = WholeSums.of(table.population, models) if missing else None
@@ -209,7 +223,7 @@ class MultitaskModel(TaskModel):
                     kept.put(names[number], part)
                     logger.info("%d of %d folds done", len(known), len(splits))
         except KeyboardInterrupt:
-            if not known or not watch.outermost:
+            if not known or not watch.outermost or len(table.hinges.columns):
                 raise
             warnings.warn(
                 f"Interrupted after {len(known)} of {len(splits)} folds, which decide the weights. "

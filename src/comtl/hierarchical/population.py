@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, singledispatch
 from typing import Any
@@ -50,8 +51,8 @@ class Population:
     cells: TaskData
     target: np.ndarray
     units: Units
-    told: tuple[GramDatafit, Units] | None = None
-    """Sums of the same cells in other units, where they are known."""
+    told: Callable[[], tuple[GramDatafit, Units]] | None = None
+    """Sums of the same cells in other units, where they are known, if asked for."""
 
     @classmethod
     def of(cls, cells: TaskData, *, standardize: bool, classification: bool) -> Population:
@@ -96,7 +97,7 @@ class Population:
         """Return the same cells with columns that keep their spread among each other."""
         design = evenly_scaled(self.design)
         units = replace(self.units, shift=design.shift, inverse_scale=design.inverse_scale)
-        told = None if on_device(self.cells.X) or self.by_rows else (self.sums, self.units)
+        told = None if on_device(self.cells.X) else lambda: (self.sums, self.units)
         return replace(self, design=design, units=units, told=told)
 
     @property
@@ -113,7 +114,7 @@ class Population:
     def sums(self) -> GramDatafit:
         """Second moments of each task's cells."""
         if self.told is not None:
-            return self.units.turned(*self.told)
+            return self.units.turned(*self.told())
         return cell_grams(self.cells, self.design, self.target)
 
     @cached_property
@@ -122,10 +123,6 @@ class Population:
         design = self.row_design
         parts = [design.dense_rows(*part) for part in design.dense_blocks()]
         return with_ones(namespace(parts[0]).concat(parts, axis=0))
-
-    def told_by(self, sums: GramDatafit, units: Units) -> Population:
-        """Return the same cells with their sums, known in other units."""
-        return replace(self, told=(sums, units))
 
     def datafit(self, loss: Loss, width: int, fits: int) -> Datafit:
         """Rows or sums for so many fits of models with factors."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -35,6 +35,10 @@ def population_for(model: CellModel, data: TaskData, columns: Columns) -> Popula
     )
 
 
+LEAST_DIGITS = 1e-6
+"""Rounding beyond which the sums of a rest are made from its rows."""
+
+
 @dataclass(frozen=True, eq=False)
 class WholeSums:
     """Sums of all cells, from which those of all but a few follow by a pass over the few."""
@@ -53,9 +57,19 @@ class WholeSums:
 
     def without(self, few: TaskData, rest: Population) -> Population:
         """Population of the rest, where few and rest are all the cells."""
+        if self._lost(rest.units) > LEAST_DIGITS:
+            return rest
         part = cell_grams(few, self.units.design(few.X), self.units.target(few.y))
         left = self.sums.less(part, encode_tasks(few.tasks, self.tasks))
-        return rest.told_by(left.of_tasks(encode_tasks(rest.cells.tasks, self.tasks)), self.units)
+        left = left.of_tasks(encode_tasks(rest.cells.tasks, self.tasks))
+        return replace(rest, told=lambda: (left, self.units))
+
+    def _lost(self, units: Units) -> float:
+        """Relative rounding of the rest: large where a column, or the target, is all in the few."""
+        own = self.units.inverse_scale
+        ratios = units.inverse_scale / np.where(own > 0.0, own, np.inf)
+        largest = max(float(ratios.max(initial=1.0)), self.units.target_scale / units.target_scale)
+        return largest**2 * float(np.finfo(self.sums.gram.dtype).eps)
 
 
 def learned(
@@ -84,17 +98,17 @@ def learn_hierarchical(
 
     Factors are to come in the order of their directions.
     """
-    ready: dict[bool, list[Population]] = {}
+    ready: dict[bool, Population] = {}
     reached: dict[tuple[str, bool, bool], Sequence[Prior]] = {}
     for model in models:
         scaled, kind, shrunk = model.standardize, model.structure, model.shrink_common
         if scaled not in ready:
-            own = population if scaled else population.evenly()
-            ready[scaled] = populations_of(own, columns)
+            ready[scaled] = population if scaled else population.evenly()
         starts = reached.get(("isotropic", scaled, shrunk), ())
         if kind == "factor":
             starts = reached.get(("factor", scaled, shrunk), starts)
-        model._climb(ready[scaled], data, columns, starts if model._family.refines else ())
+        populations = populations_of(ready[scaled], columns)
+        model._climb(populations, data, columns, starts if model._family.refines else ())
         reached[kind, scaled, shrunk] = model._priors
 
 

@@ -16,7 +16,7 @@ from ..arrays import DENSE_BYTES
 from ..data import read_rows
 from ..fitted import FittedTasks
 from ..frames import read_classes
-from ..rows import Rows, fold_numbers
+from ..rows import Rows, counted_folds, weighted
 from . import adaptation, problem  # noqa: F401  (register what partitions are made into)
 from .collections import current_workers, partitions, row_chunks
 from .data import read_partitions
@@ -96,31 +96,35 @@ class PartitionedRows(Rows):
     def splits(self, reader: FittedTasks, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Row numbers of the folds, as in one table; a label for each row comes here."""
         found = self._run(_labels, reader)
-        labels, classes = (
+        known, labels, classes = (
             None if column[0] is None else np.concatenate(column)
-            for column in zip(*((one[1], one[2]) for one in found), strict=True)
+            for column in zip(*found, strict=True)
         )
-        rows = np.zeros((sum(one[0] for one in found), 1))
-        return fold_numbers(cv, rows, classes, labels, classes)
+        assert known is not None
+        rows = np.zeros((len(known), 1))
+        return counted_folds(cv, rows, classes, labels, classes, np.flatnonzero(known))
 
     def _run(self, work: Any, *common: Any) -> list[Any]:
         """What some work says of every partition as given."""
         from dask import delayed
 
         workers = current_workers()
-        parts = partitions(self.X, y=self.y, task=self.task)
+        parts = partitions(self.X, y=self.y, task=self.task, sample_weight=self.sample_weight)
         told = [delayed(work, pure=False)(*common, *part.values()) for part in parts]
         return workers.each(workers.follow(told))
 
 
-def _length(X: Any, y: Any, task: Any) -> int:
+def _length(X: Any, y: Any, task: Any, sample_weight: Any) -> int:
     return X.shape[0]
 
 
-def _labels(reader: Any, X: Any, y: Any, task: Any) -> tuple[int, Any, Any]:
-    """Rows of a partition, their task labels and classes."""
+def _labels(
+    reader: Any, X: Any, y: Any, task: Any, sample_weight: Any
+) -> tuple[np.ndarray, Any, Any]:
+    """Which rows of a partition have a weight, their task labels and classes."""
     features, labels = read_rows(reader, X, task)
-    return features.shape[0], labels, read_classes(y)[0] if reader._classification else None
+    classes = read_classes(y)[0] if reader._classification else None
+    return weighted(sample_weight, features.shape[0]), labels, classes
 
 
 @dataclass(frozen=True, eq=False)
