@@ -133,9 +133,10 @@ class Design:
 
     def take(self, rows: np.ndarray) -> Array:
         """Standardised rows of any numbers as a dense block."""
-        return self._picked(rows).dense_rows(0, len(rows))
+        return self.picked(rows).dense_rows(0, len(rows))
 
-    def _picked(self, rows: np.ndarray) -> Design:
+    def picked(self, rows: np.ndarray) -> Design:
+        """View of rows of any numbers."""
         return Design(taken(self.X, rows), self.shift, self.inverse_scale)
 
     def covariance(self, weights: Array, rank: int = 16, seed: int = 0) -> Covariance:
@@ -149,7 +150,7 @@ class Design:
         if step > 1:
             # Every so many rows: tasks lie next to each other, so each has its part.
             kept = np.arange(0, rows, step)
-            sample = self._picked(kept)
+            sample = self.picked(kept)
             return sample.covariance(xp.take(weights, xp.asarray(kept), axis=0), rank, seed)
         total = float(xp.sum(weights))
         if columns <= DENSE_SIDE:

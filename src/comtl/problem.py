@@ -277,7 +277,7 @@ def cell_grams(data: TaskData, design: Design, y: np.ndarray) -> GramDatafit:
     if table is not None:
         return GramDatafit.of_table(design, *table)
     if data.rows is not None:
-        design = Design(taken(design.X, data.rows), design.shift, design.inverse_scale)
+        design = design.picked(data.rows)
     return GramDatafit.of_cells(design, y, data.weights, data.offsets)
 
 

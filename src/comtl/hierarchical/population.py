@@ -91,7 +91,7 @@ class Population:
     def row_design(self) -> Design:
         """The rows of the cells, one for each."""
         rows = self.cells.rows
-        return self.design if rows is None else replace_rows(self.design, rows)
+        return self.design if rows is None else self.design.picked(rows)
 
     def evenly(self) -> Population:
         """Return the same cells with columns that keep their spread among each other."""
@@ -188,11 +188,6 @@ def evenly_scaled(design: Design) -> Design:
     inverse = np.where(varied, one, 0.0).astype(scale.dtype)
     change = beside((spread * one).astype(scale.dtype), design.shift)
     return Design(design.X, design.shift * change, beside(inverse, design.shift))
-
-
-def replace_rows(design: Design, rows: np.ndarray) -> Design:
-    """View of other rows in the units of a design."""
-    return Design(taken(design.X, rows), design.shift, design.inverse_scale)
 
 
 def too_wide(n_features: int, n_tasks: int) -> bool:
