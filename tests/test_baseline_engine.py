@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from comtl.alternation import Recipe, Schedule
+from comtl.alternation import Recipe, Schedule, alternate
 from comtl.baselines.whole import whole_recipe
 from comtl.learned_relations import AcrossColumns, RidgedRelation
 from comtl.losses import Logistic, Squared
@@ -48,7 +48,42 @@ def test_arrow_is_the_dense_system(seed, tasks, own, more, flat):
     assert not found.value[:-1, own:].any()
 
 
+@pytest.mark.parametrize("ridge", [1e-10, 1e10])
+def test_the_arrow_keeps_its_digits_far_from_the_size_of_the_blocks(ridge):
+    rng = np.random.default_rng(0)
+    blocks = np.stack([random_definite(rng, 3) for _ in range(4)])
+    right, none = rng.standard_normal((4, 3)), np.zeros(3)
+    # All tasks pull alike in what they share: its right side is the sum of theirs.
+    found = solve_arrow(blocks, np.full(3, ridge), none, right, right.sum(axis=0)).value
+    own, shared = found[:-1], found[-1]
+    if ridge > 1.0:  # One model for all.
+        assert_allclose(shared, np.linalg.solve(blocks.sum(axis=0), right.sum(axis=0)), rtol=1e-7)
+        assert np.abs(own).max() < 1e-8
+    else:  # A model each, around their mean.
+        assert_allclose(own + shared, np.linalg.solve(blocks, right[..., None])[..., 0], rtol=1e-7)
+        assert_allclose(own.sum(axis=0), 0.0, atol=1e-6)
+
+
 # ---- the whole step -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gram", [False, True])
+def test_one_sweep_solves_a_squared_loss(gram):
+    data = problem(0, 4, 5, 9)
+    fit = data.gram() if gram else data.rows()
+    recipe = whole_recipe((4, 5), Ridge(0.8), shared=0.3, pooling=0.7)
+    start = start_state(fit, recipe, Schedule(), like=data.y)
+    *_, step = alternate(fit, start, Schedule(tol=0.0))
+    assert step.sweep == 1 and step.converged
+    *_, again = alternate(fit, step.state, Schedule())
+    assert_allclose(again.objective, step.objective, rtol=1e-12)
+    assert_allclose(again.state.factors.coef, step.state.factors.coef, atol=1e-10)
+    # With a pooling that is still to be learned, or odds, a sweep is not the end.
+    *_, step = alternate(fit, start.with_(pools=True), Schedule())
+    assert step.sweep > 1
+    odds = problem(0, 4, 5, 9, labels=True).rows(Logistic())
+    *_, step = alternate(odds, start_state(odds, recipe, Schedule(), like=data.y), Schedule())
+    assert step.sweep > 1
 
 
 @pytest.mark.parametrize("gram", [False, True])

@@ -143,7 +143,8 @@ def _next(
     objective = loss + state.regularizer
     # With many features the smoothing's constant would dwarf all that is left to gain.
     scale = abs(objective - state.least)
-    done = state.settled and before.objective - objective <= schedule.tol * scale
+    small = before.objective - objective <= schedule.tol * scale
+    done = state.settled and (small or _solved_at_once(datafit, state))
     last = before.state.factors if before.sweep else None
     return Step(before.sweep + 1, objective, state, solvers, done, before.reach, last)
 
@@ -184,8 +185,9 @@ def _sweep(
         solvers["F"] = solution.solver
         state = descend(datafit, state, state.at(point)).refreshed("F")
     quadratic = _by_task(datafit, state)
+    solved = {"G"} if _solved_at_once(datafit, state) else set()
     for name, step in (("G", task_step), ("S", core_step)):
-        if name in state.penalties and name not in state.fixed:
+        if name in state.penalties and name not in state.fixed | solved:
             if state.penalties[name].hard:
                 point, solution = task_moves(datafit, quadratic, state)
             else:
@@ -205,6 +207,15 @@ def _sweep(
         lower = penalty.annealed(factor, schedule.shrink, schedule.smoothing)
         state = state.penalized(**{name: lower})
     return pooled(datafit, quadratic, state), quadratic.value, solvers
+
+
+def _solved_at_once(datafit: Datafit, state: State) -> bool:
+    """Whether the whole step leaves nothing to do: a squared loss, and no tasks to relate."""
+    if not (datafit.loss.quadratic and state.whole and state.shared is not None):
+        return False
+    penalty = state.penalties["G"]
+    related = not penalty.smooth or penalty.curvature(state.factors.G)[1].shape[1] > 0
+    return not related and state.factors.S is None and not state.pools
 
 
 def _by_task(datafit: Datafit, state: State) -> Quadratic:

@@ -7,6 +7,7 @@ rows came in, on the device where they lie. This is the only room that may name 
 from .algebra import (
     TALL,
     dot,
+    is_one,
     norm,
     orthonormal,
     positive,
@@ -59,6 +60,7 @@ __all__ = [
     "contiguous",
     "dot",
     "is_cupy_sparse",
+    "is_one",
     "is_packed",
     "is_torch_sparse",
     "kept_for",

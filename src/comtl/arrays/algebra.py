@@ -136,6 +136,23 @@ def with_ones(values: Array) -> Array:
     return xp.concat([values, ones], axis=-1)
 
 
+def is_one(matrix: Array) -> bool:
+    """Whether a matrix is the identity, so that products by it can be left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.arrays import is_one
+    >>> is_one(np.eye(2)), is_one(np.ones((2, 2))), is_one(np.eye(2, 3))
+    (True, False, False)
+    """
+    rows, columns = matrix.shape
+    if rows != columns:
+        return False
+    xp = namespace(matrix)
+    return bool(xp.all(matrix == xp.eye(rows, dtype=matrix.dtype)))
+
+
 def with_corner(matrix: Array) -> Array:
     """Append a row and a column of zeros with a one in the corner, for the intercept.
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import (
     Array,
     dot,
+    is_one,
     local_offsets,
     namespace,
     on_device,
@@ -201,7 +202,9 @@ class GramExpansion(Expansion):
 
     def task_quadratic(self, features: Array) -> TaskQuadratic:
         xp = namespace(features)
-        lifted = with_corner(features)
-        hessian = 2.0 * (lifted.T @ (self.datafit.gram @ lifted))
-        size = (self.datafit.n_tasks, *hessian.shape[1:])
-        return TaskQuadratic(xp.broadcast_to(hessian, size), self.slope @ lifted, self.value)
+        gram, slope = self.datafit.gram, self.slope
+        if not is_one(features):
+            lifted = with_corner(features)
+            gram, slope = lifted.T @ (gram @ lifted), slope @ lifted
+        size = (self.datafit.n_tasks, *gram.shape[1:])
+        return TaskQuadratic(xp.broadcast_to(2.0 * gram, size), slope, self.value)

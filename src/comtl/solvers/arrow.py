@@ -37,14 +37,16 @@ def solve_arrow(
     xp = namespace(blocks)
     tasks, common, _ = blocks.shape
     own = ridge.shape[0]
-    cross = blocks[:, :own, :]
-    both = xp.concat([right[:, :, None], cross], axis=2)
+    both = xp.concat([right[:, :, None], blocks[:, :own, :]], axis=2)
     solved = xp.linalg.solve(regular(blocks[:, :own, :own], ridge), both)
     base, through = solved[:, :, 0], solved[:, :, 1:]
-    turned = xp.permute_dims(cross, (0, 2, 1))
-    eye = xp.eye(common, dtype=blocks.dtype)
-    schur = xp.sum(blocks - turned @ through, axis=0) + common_ridge[:, None] * eye
-    rest = common_right - xp.sum((turned @ base[:, :, None])[:, :, 0], axis=0)
+    # H - H (H + R)⁻¹ H = R (H + R)⁻¹ H: no product of whole blocks, and nothing cancels.
+    lower = blocks[:, own:, :own]
+    left = blocks[:, own:, :] - lower @ through
+    schur = xp.concat([ridge[:, None] * xp.sum(through, axis=0), xp.sum(left, axis=0)], axis=0)
+    schur = schur + common_ridge[:, None] * xp.eye(common, dtype=blocks.dtype)
+    met = xp.sum(right, axis=0) - ridge * xp.sum(base, axis=0)
+    rest = common_right - xp.concat([met, xp.sum((lower @ base[:, :, None])[:, :, 0], axis=0)])
     shared = solve_symmetric(0.5 * (schur + schur.T), rest).value
     each = base - (through @ shared[:, None])[:, :, 0]
     each = xp.concat([each, xp.zeros((tasks, common - own), dtype=each.dtype)], axis=1)
