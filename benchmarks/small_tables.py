@@ -18,7 +18,8 @@ Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Rows, targets, tasks, and which rows train."""
 
 
-def _grouped(file: str, task: str, target: str, *drop: str):
+def grouped(file: str, task: str, target: str, *drop: str):
+    """Rows, targets and tasks of a grouped table of the data folder."""
     folder = Path(os.environ["COMTL_DATA"]) / "hierarchical"
     table = pd.read_parquet(folder / f"{file}.parquet").drop(columns=list(drop))
     labels, y = table.pop(task).to_numpy(), table.pop(target).to_numpy()
@@ -52,22 +53,28 @@ SETS = {
     "fair by occupations": (_fair, (0.05, 0.1)),
     "grunfeld by firm": (_grunfeld, (0.25, 0.5)),
     "diabetes by age": (_diabetes, (0.25, 0.5)),
-    "exam": (lambda: _grouped("exam", "school", "normexam", "student"), (0.05, 0.2)),
-    "hsb82": (lambda: _grouped("hsb82", "school", "mAch"), (0.05, 0.2)),
-    "radon": (lambda: _grouped("radon", "county", "log.radon", "county.name"), (0.2, 0.5)),
+    "exam": (lambda: grouped("exam", "school", "normexam", "student"), (0.05, 0.2)),
+    "hsb82": (lambda: grouped("hsb82", "school", "mAch"), (0.05, 0.2)),
+    "radon": (lambda: grouped("radon", "county", "log.radon", "county.name"), (0.2, 0.5)),
 }
 
 
 def tables() -> Iterator[tuple[str, str, list[Split]]]:
     """Name and share, size, and splits of each table."""
     for name, (load, shares) in SETS.items():
-        X, y, task = (np.asarray(part) for part in load())
-        X, y = X.astype(float), y.astype(float)
         for share in shares:
-            draws = [np.random.default_rng(seed) for seed in range(SEEDS)]
-            splits = [(X, y, task, share_of_each(task, share, rng)) for rng in draws]
-            size = f"{splits[0][3].sum()}, {X.shape[1]}, {len(np.unique(task))}"
+            splits = list(split(load(), share))
+            X, _, task, train = splits[0]
+            size = f"{train.sum()}, {X.shape[1]}, {len(np.unique(task))}"
             yield f"{name}, {share:.0%}", size, splits
+
+
+def split(table: tuple, share: float) -> Iterator[Split]:
+    """Yield a table with a share of every task's rows to train."""
+    X, y, task = (np.asarray(part) for part in table)
+    X, y = X.astype(float), y.astype(float)
+    for seed in range(SEEDS):
+        yield X, y, task, share_of_each(task, share, np.random.default_rng(seed))
 
 
 def error(guess: np.ndarray, split: Split) -> float:

@@ -6,7 +6,7 @@ import pytest
 from sklearn.model_selection import KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from comtl import MultitaskClassifier, MultitaskRegressor
+from comtl import HierarchicalRegressor, MultitaskClassifier, MultitaskRegressor
 from comtl.datasets import make_syn4
 from comtl.hierarchical.library import classification_members
 from comtl.hierarchical.related import RelatedRegressor
@@ -68,6 +68,21 @@ def test_it_is_about_as_good_as_its_best_member():
 
     best = min(error(member) for member in model.members_.values())
     assert error(model) < 1.05 * best
+
+
+def test_a_single_slope_may_go_with_the_level():
+    rng = np.random.default_rng(0)
+    task = np.repeat(np.arange(40), 6)
+    level = rng.standard_normal(40)
+
+    x = rng.uniform(-1.0, 1.0, len(task))
+    X, y = x[:, None], level[task] * (1.0 + x) + rng.standard_normal(len(task))
+    model = MultitaskRegressor().fit(X, y, task=task)
+    apart = HierarchicalRegressor("isotropic").fit(X, y, task=task)
+    assert sum(weight for name, weight in model.weights_.items() if "full" in name) > 0.5
+    assert np.corrcoef(model.coef_[:, 0], model.intercept_)[0, 1] > 0.9
+    errors = [np.abs(it.coef_[:, 0] - level).mean() for it in (model, apart)]
+    assert errors[0] < 0.8 * errors[1]
 
 
 def test_intervals_hold_what_they_promise():

@@ -155,14 +155,17 @@ def _members(
 
 def _structures(n_features: int, n_tasks: int) -> dict[str, dict[str, Any]]:
     settings: dict[str, dict[str, Any]] = {"intercept": {"structure": "intercept"}}
-    if n_tasks > 1:
-        settings["isotropic"] = {"structure": "isotropic"}
-    if min(n_features, n_tasks) < 2:
+    if n_tasks < 2:
         return settings
-    settings["diagonal"] = {"structure": "diagonal"}
+    settings["isotropic"] = {"structure": "isotropic"}
+    if n_features > 1:
+        settings["diagonal"] = {"structure": "diagonal"}
+    # A slope may go with the level, also where it is the only one.
     settings["full"] = {"structure": "full"}
     settings["full, loose"] = {"structure": "full", "prior_weight": 1.0}
     settings["full, own noise"] = {"structure": "full", "noise": "task"}
+    if n_features < 2:
+        return settings
     # Where columns come in one unit, as scores of a principal component analysis, spread counts.
     settings["isotropic, as given"] = {"structure": "isotropic", "standardize": False}
     settings["full, as given"] = {"structure": "full", "standardize": False}
