@@ -228,6 +228,23 @@ def test_folds_hold_an_equal_part_of_every_task():
     assert not all(np.array_equal(a[1], b[1]) for a, b in zip(folds, other, strict=True))
 
 
+def test_folds_do_not_look_at_values():
+    """Rows in the order of their values would make every fold alike, as chance does not."""
+    rng = np.random.default_rng(0)
+    task, y = np.repeat(["a", "b"], 20), rng.standard_normal(40)
+    apart = list(TaskStratifiedKFold(4).split(np.zeros((40, 1)), None, task))
+    for values in (y, y[:, None], np.stack([y, y], axis=1), np.where(y > 1.0, np.nan, y)):
+        found = list(TaskStratifiedKFold(4).split(np.zeros((40, 1)), values, task))
+        assert all(np.array_equal(a[1], b[1]) for a, b in zip(apart, found, strict=True))
+
+
+def test_a_splitter_cuts_as_a_number_does():
+    X, y, task = problem(BiFactorRegressorCV)
+    one, other = (search(BiFactorRegressorCV, cv=cv) for cv in (3, TaskStratifiedKFold(3)))
+    scores = [it.fit(X, y, task=task).cv_results_["mean_test_score"] for it in (one, other)]
+    np.testing.assert_array_equal(*scores)
+
+
 def test_folds_at_the_same_time():
     X, y, task = problem(BiFactorRegressorCV)
     one = search(BiFactorRegressorCV, cv=4).fit(X, y, task=task)

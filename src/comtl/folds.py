@@ -47,14 +47,15 @@ class TaskStratifiedKFold:
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield row numbers of training and test parts; ``groups`` holds the tasks.
 
-        ``y`` holds class labels to stratify by as well, or is None.
+        Classes in ``y`` are spread evenly too; values, and targets of many columns, count for
+        nothing.
         """
         require_integer("n_splits", self.n_splits, low=2)
         rows = _num_samples(X if groups is None else groups)
         if self.n_splits > rows:
             raise ValueError(f"cv={self.n_splits} folds need as many rows, got n_samples={rows}.")
         strata = np.zeros(rows, dtype=np.intp)
-        for labels in (groups, y):
+        for labels in (groups, _classes(y)):
             if labels is not None:
                 _, codes = np.unique(np.asarray(labels), return_inverse=True)
                 strata = strata * (codes.max() + 1) + codes
@@ -63,3 +64,14 @@ class TaskStratifiedKFold:
         fold[np.lexsort((chance, strata))] = np.arange(rows) % self.n_splits
         for number in range(self.n_splits):
             yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+
+
+def _classes(y: Any) -> np.ndarray | None:
+    """One class for each row, where there is one; fractions are values, as in scikit-learn."""
+    if y is None:
+        return None
+    labels = np.asarray(y)
+    if labels.size != len(labels):
+        return None
+    known = labels[np.isfinite(labels)] if labels.dtype.kind == "f" else labels[:0]
+    return None if np.any(known != np.floor(known)) else labels.ravel()

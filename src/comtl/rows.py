@@ -133,11 +133,9 @@ def fold_numbers(
 ) -> list[Split]:
     """Row numbers of the training and test part of each fold."""
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
-        strata = None
-        if classes is not None and (classes.ndim == 1 or classes.shape[1] == 1):
-            strata = classes.ravel()
-        splitter = TaskStratifiedKFold(require_integer("cv", cv, low=2))
-        return list(splitter.split(rows, strata, labels))
+        cv = TaskStratifiedKFold(require_integer("cv", cv, low=2))
+    if isinstance(cv, TaskStratifiedKFold):
+        return list(cv.split(rows, classes, labels))
     with warnings.catch_warnings():
         # Tasks are offered to every splitter as groups, also to those without use for them.
         warnings.filterwarnings("ignore", "The groups parameter is ignored")
