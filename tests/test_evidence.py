@@ -12,7 +12,8 @@ from comtl.datafits.gram import GramDatafit
 from comtl.design import Design
 from comtl.hierarchical.evidence import maximise
 from comtl.hierarchical.families import STRUCTURES, Family
-from comtl.hierarchical.likelihoods import Bernoulli, Gaussian, GaussianRows
+from comtl.hierarchical.likelihoods import Gaussian, GaussianRows
+from comtl.hierarchical.odds import Bernoulli
 from comtl.hierarchical.posterior import Prior
 from comtl.hierarchical.row_posterior import TaskRows
 from comtl.hierarchical.structures import Diagonal, Factor, Full, InterceptOnly

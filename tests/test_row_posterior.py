@@ -1,6 +1,6 @@
 """The way through the rows comes to what the Grams say."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from unittest import mock
 
 import numpy as np
@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from comtl import HierarchicalRegressor
+from comtl import HierarchicalClassifier, HierarchicalRegressor
 from comtl.hierarchical import population
 from comtl.hierarchical.likelihoods import Gaussian, GaussianRows
-from comtl.hierarchical.posterior import Prior
+from comtl.hierarchical.odds import Bernoulli, BernoulliRows
+from comtl.hierarchical.posterior import Prior, told_directions
 from comtl.hierarchical.row_posterior import TaskRows, infer_rows, row_covariances
 from comtl.problem import Columns
 from comtl.rows import Rows
@@ -33,9 +34,9 @@ def test_posteriors_agree(number, features, mean_variance):
     prior = Prior(structure, noise, 0.5, mean_variance)
     data = told(X, y, weights, offsets)
     one = Gaussian(False, grams(X, y, weights, offsets)).infer(prior)
-    other = infer_rows(data, prior)
+    other = infer_rows(data, prior, told_directions(data.pooled))
     for field in fields(one):
-        if field.name != "covariances":
+        if field.name not in ("covariances", "spreads"):
             expected = getattr(one, field.name)
             scale = np.abs(expected).max()
             np.testing.assert_allclose(
@@ -43,6 +44,8 @@ def test_posteriors_agree(number, features, mean_variance):
             )
     covariances = row_covariances(data, prior, other)
     np.testing.assert_allclose(covariances, one.covariances, atol=1e-9)
+    forms = np.einsum("tmq,tqr,tmr->tm", data.rows, covariances, data.rows)
+    np.testing.assert_allclose(noise[:, None] * other.spreads, forms, atol=1e-9)
 
 
 @settings(max_examples=15, deadline=None)
@@ -77,6 +80,71 @@ def test_fits_agree(structure, noise):
         strict=True,
     ):
         np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("mean_variance", [1.0, np.inf])
+def test_bounds_agree(number, mean_variance):
+    """Step by step, with a row of no weight and tasks of different size."""
+    X, y, weights, offsets, _ = problem(number, tasks=7, features=9, rows=6)
+    weights[0] = 0.0
+    structure = structures(9, np.random.default_rng(number))[number]
+    prior = Prior(structure, np.ones(7), 1.0, mean_variance)
+    rows = np.column_stack([X, np.ones(len(y))])
+    told = rows, np.where(y > 0.0, 1.0, -1.0), weights, offsets
+    summed, by_rows = Bernoulli.of(*told), BernoulliRows.of(*told)
+    assert summed.n_rows == by_rows.n_rows
+    for _ in range(5):
+        one, other = summed.infer(prior), by_rows.infer(prior)
+        assert other.log_evidence == pytest.approx(one.log_evidence, rel=1e-9)
+        for name in ("mean", "mean_covariance", "effects", "moments", "pull", "stiffness"):
+            expected = getattr(one, name)
+            scale = np.abs(expected).max()
+            np.testing.assert_allclose(
+                getattr(other, name), expected, atol=1e-7 * scale, err_msg=name
+            )
+        summed, _ = summed.improved(prior, one, 0.0)
+        # What suits the posterior is a matter of it, not of the prior that comes next.
+        by_rows, _ = by_rows.improved(replace(prior, mean_variance=3.0), other, 0.0)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000), family=st.sampled_from(FAMILIES))
+def test_the_bound_of_classes_never_falls(seed, family):
+    X, y, weights, offsets, _ = problem(seed, 5, features=8)
+    rows = np.column_stack([X, np.ones(len(y))])
+    likelihood = BernoulliRows.of(rows, np.where(y > 0, 1.0, -1.0), weights, offsets)
+    path = [stage.objective for stage in climbed(likelihood, family, (5, 8))]
+    assert np.all(np.diff(path) >= -1e-7 * (1.0 + np.abs(path[-1])))
+
+
+@pytest.mark.parametrize("structure", ["intercept", "isotropic", "diagonal", "full", "factor"])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_fits_of_classes_agree(structure, classes):
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(80, 12)), np.repeat(np.arange(16), 5)
+    W = rng.normal(size=12) + 0.5 * rng.normal(size=(16, 12))
+    y = np.einsum("ij,ij->i", X, W[task]) + rng.normal(size=80)
+    y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
+    weights = rng.choice([0.0, 0.5, 1.0, 3.0], 80)
+    found = []
+    for few in (0.0, np.inf):
+        with mock.patch.object(population, "FEW_ROWS", few):
+            model = HierarchicalClassifier(structure, max_iter=8)
+            found.append(model.fit(X, y, task=task, sample_weight=weights))
+    rows, summed = found
+    np.testing.assert_allclose(rows.coef_, summed.coef_, atol=1e-6)
+    assert rows.log_evidence_ == pytest.approx(summed.log_evidence_, rel=1e-8)
+
+
+def test_the_shorter_way_is_taken_for_classes():
+    X, y, weights, offsets, _ = problem(0, tasks=4, features=20, rows=6)
+    task, labels = np.repeat(np.arange(4), np.diff(offsets)), y > 0.0
+    for features, kind in ((20, BernoulliRows), (3, Bernoulli)):
+        model = HierarchicalClassifier("isotropic", max_iter=1)
+        cells = Rows(X[:, :features], labels, task, weights).read(model)
+        assert isinstance(model._population(cells, Columns.of(cells)).bernoulli(), kind)
 
 
 def test_the_shorter_way_is_taken():

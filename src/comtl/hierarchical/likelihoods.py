@@ -1,11 +1,4 @@
-r"""How rows bear on tasks' effects: noise around a value, or the odds of a class.
-
-Squared loss needs each task's Gram only. The logistic likelihood is bounded from below by a
-quadratic for each row (Jaakkola and Jordan), exact at the score ``ξ`` that the row is given:
-
-.. math:: \log σ(s) \ge \log σ(ξ) + \tfrac12 (s - ξ) - λ(ξ)(s^2 - ξ^2), \quad
-    λ(ξ) = \tanh(ξ/2) / 4ξ
-"""
+"""How rows bear on tasks' effects: normal noise around a value. For classes see ``odds.py``."""
 
 from __future__ import annotations
 
@@ -15,18 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import (
-    Array,
-    beside,
-    namespace,
-    on_device,
-    row_dots,
-    segment_codes,
-    segment_forms,
-    segment_gram,
-    segment_sum,
-    to_numpy,
-)
 from ..datafits.gram import GramDatafit
 from .posterior import Posterior, Prior, infer, told_directions
 from .row_posterior import TaskRows, infer_rows, row_covariances
@@ -162,8 +143,13 @@ class GaussianRows(NormalNoise):
 
     data: TaskRows
 
+    @cached_property
+    def directions(self) -> np.ndarray:
+        """Directions of common weights that the rows tell of."""
+        return told_directions(self.data.pooled)
+
     def infer(self, prior: Prior) -> Posterior:
-        return infer_rows(self.data, prior)
+        return infer_rows(self.data, prior, self.directions)
 
     def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
         return row_covariances(self.data, prior, posterior)
@@ -175,123 +161,3 @@ class GaussianRows(NormalNoise):
     @property
     def energy(self) -> float:
         return self.data.energy
-
-
-class OddsBound(Likelihood):
-    """Abstract likelihood of two classes by the odds of the score, through a quadratic bound."""
-
-    data: GramDatafit
-    """The bound as a quadratic of the tasks' weights."""
-    directions: np.ndarray
-    """Directions of common weights that the rows tell of, wherever the bound is exact."""
-
-    @property
-    @abstractmethod
-    def constant(self) -> float:
-        """What the bound has beside its quadratic part."""
-
-    def infer(self, prior: Prior) -> Posterior:
-        posterior = infer(self.data, prior, self.directions)
-        # Of the normal likelihood only what depends on the effects is meant.
-        normal = 0.5 * np.log(2.0 * np.pi) * float(self.data.gram[:, -1, -1].sum())
-        bound = posterior.log_evidence + normal + self.constant
-        return replace(posterior, log_evidence=bound)
-
-    def log_prior(self, prior: Prior) -> float:
-        return 0.0
-
-    @property
-    def start_noise(self) -> float:
-        return 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class Bernoulli(OddsBound):
-    """Two classes of rows in memory.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, P + 1)
-        Standardised rows with a last column of ones, those of a task next to each other.
-    signs, weights : ndarrays of shape (n,)
-        Classes as -1 and +1, and weights.
-    offsets : ndarray of shape (T + 1,)
-        Where tasks begin and end.
-    places : ndarray of shape (n,)
-        Scores at which the bound is exact.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.hierarchical.likelihoods import Bernoulli
-    >>> one = np.ones(1)
-    >>> Bernoulli.of(np.ones((1, 2)), one, one, np.array([0, 1])).data.gram[0, 0, 0]
-    np.float64(0.25)
-    """
-
-    rows: np.ndarray
-    signs: np.ndarray
-    weights: np.ndarray
-    offsets: np.ndarray
-    places: np.ndarray
-    data: GramDatafit
-    directions: np.ndarray
-
-    @classmethod
-    def of(
-        cls, rows: np.ndarray, signs: np.ndarray, weights: np.ndarray, offsets: np.ndarray
-    ) -> Bernoulli:
-        """Bound that is exact at scores of zero."""
-        places = namespace(rows).zeros_like(signs) if on_device(rows) else np.zeros(len(signs))
-        gram = _bound_gram(rows, weights, places, offsets)
-        moment = to_numpy(segment_sum(rows * (0.5 * weights * signs)[:, None], offsets))
-        # The rows stay where they lie; what is inferred from their sums is a matter of the host.
-        sums = GramDatafit(gram, moment, np.zeros(len(offsets) - 1))
-        directions = told_directions(gram.sum(axis=0))
-        return cls(rows, signs, weights, offsets, places, sums, directions)
-
-    @cached_property
-    def constant(self) -> float:
-        value = bound_constant(self.weights, self.places)
-        return float(namespace(value).sum(value))
-
-    def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
-        dtype = self.rows.dtype if on_device(self.rows) else None
-        weights = beside(posterior.weights, self.rows, dtype)
-        covariances = beside(self.covariances(prior, posterior), self.rows, dtype)
-        places = bound_places(self.rows, weights, covariances, self.offsets)
-        gram = _bound_gram(self.rows, self.weights, places, self.offsets)
-        data = GramDatafit(gram, self.data.moment, self.data.energy)
-        return replace(self, places=places, data=data), prior
-
-    @property
-    def n_rows(self) -> float:
-        return float(namespace(self.weights).sum(self.weights))
-
-
-def _bound_gram(rows: Array, weights: Array, places: Array, offsets: np.ndarray) -> np.ndarray:
-    """Quadratic part of the bound of each task's rows."""
-    return to_numpy(segment_gram(rows, 2.0 * weights * bound_curvature(places), offsets))
-
-
-def bound_places(rows: Array, weights: Array, covariances: Array, offsets: np.ndarray) -> Array:
-    """Scores at which the bound is best exact, given the weights of the tasks of the rows."""
-    xp = namespace(rows)
-    scores = row_dots(rows, xp.take(weights, segment_codes(offsets, rows), axis=0))
-    spread = segment_forms(rows, covariances, offsets)
-    return xp.sqrt(scores**2 + xp.clip(spread, min=0.0))
-
-
-def bound_constant(weights: Array, places: Array) -> Array:
-    """What the bound of each row has beside its quadratic part."""
-    xp = namespace(places)
-    value = -xp.logaddexp(xp.zeros_like(places), -places) - 0.5 * places
-    return weights * (value + bound_curvature(places) * places**2)
-
-
-def bound_curvature(places: Array) -> Array:
-    """``λ(ξ)``, 1/8 at zero."""
-    xp = namespace(places)
-    large = xp.abs(places) > 1e-4
-    safe = xp.where(large, places, xp.ones_like(places))
-    return xp.where(large, xp.tanh(0.5 * safe) / (4.0 * safe), xp.full_like(places, 0.125))

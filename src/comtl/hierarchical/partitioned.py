@@ -18,14 +18,8 @@ from ..partitions.shares import Terms
 from ..partitions.sums import Sums
 from ..partitions.units import partitioned_units
 from ..problem import Units
-from .likelihoods import (
-    Gaussian,
-    Likelihood,
-    OddsBound,
-    bound_constant,
-    bound_curvature,
-    bound_places,
-)
+from .likelihoods import Gaussian, Likelihood
+from .odds import SummedBound, bound_constant, bound_curvature, bound_places
 from .population import evenly_scaled, population_of
 from .posterior import Posterior, Prior, told_directions
 
@@ -70,7 +64,7 @@ def _(cells: PartitionedData, *, standardize: bool, classification: bool) -> Par
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionedOdds(OddsBound):
+class PartitionedOdds(SummedBound):
     """Two classes of rows in partitions; ``data`` is the sum of their bounds."""
 
     population: PartitionedPopulation

@@ -32,7 +32,8 @@ from ..problem import (
     target_units,
 )
 from ..task_data import TaskData
-from .likelihoods import Bernoulli, Gaussian, GaussianRows, Likelihood
+from .likelihoods import Gaussian, GaussianRows, Likelihood
+from .odds import Bernoulli, BernoulliRows
 from .row_posterior import TaskRows
 
 FEW_ROWS = 1.5
@@ -103,12 +104,16 @@ class Population:
     @property
     def by_rows(self) -> bool:
         """Whether the rows tell of values in a shorter way than their sums."""
+        return self._few_rows and complete_table(self.cells, self.target) is None
+
+    @property
+    def _few_rows(self) -> bool:
+        """Whether every task has few rows for the features."""
         cells = self.cells
         if on_device(cells.X):
             return False  # Rows on a device stay there: their Grams tell as much.
         longest = np.diff(cells.offsets).max(initial=1)
-        few = FEW_ROWS * longest < cells.n_features
-        return few and complete_table(cells, self.target) is None
+        return bool(FEW_ROWS * longest < cells.n_features)
 
     @cached_property
     def sums(self) -> GramDatafit:
@@ -148,7 +153,8 @@ class Population:
     @cached_property
     def _bound_at_zero(self) -> Likelihood:
         cells = self.cells
-        return Bernoulli.of(self.dense, self.target, cells.weights, cells.offsets)
+        kind = BernoulliRows if self._few_rows else Bernoulli
+        return kind.of(self.dense, self.target, cells.weights, cells.offsets)
 
 
 @singledispatch

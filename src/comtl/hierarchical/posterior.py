@@ -74,6 +74,9 @@ class Posterior:
         Expected squared errors of each task's rows.
     pull, stiffness : ndarrays of shape (q,) and (q, q)
         Expected errors as a quadratic of the scales of the effects.
+    spreads : ndarray of shape (T, m) or None
+        Variances of the scores of each task's rows, over that of their noise, where they come of
+        the way.
     """
 
     log_evidence: float
@@ -85,6 +88,7 @@ class Posterior:
     squares: np.ndarray
     pull: np.ndarray
     stiffness: np.ndarray
+    spreads: np.ndarray | None = None
 
     @property
     def weights(self) -> np.ndarray:

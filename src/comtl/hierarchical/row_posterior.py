@@ -8,7 +8,6 @@ it (Woodbury), at ``n_t q²`` rather than ``q³`` operations a task.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from .posterior import (
     common_covariance,
     log_determinants,
     restricted_evidence,
-    told_directions,
 )
 
 _CELLS = 2**22
@@ -53,15 +51,8 @@ class TaskRows:
         cls, rows: np.ndarray, target: np.ndarray, weights: np.ndarray, offsets: np.ndarray
     ) -> TaskRows:
         """Lay out rows that come task by task."""
-        sizes = np.diff(offsets)
-        task = np.repeat(np.arange(len(sizes)), sizes)
-        place = np.arange(len(target)) - np.repeat(offsets[:-1], sizes)
         root = np.sqrt(weights)
-        table = np.zeros((len(sizes), int(sizes.max(initial=1)), rows.shape[1]))
-        targets = np.zeros(table.shape[:2])
-        table[task, place] = root[:, None] * rows
-        targets[task, place] = root * target
-        return cls(table, targets)
+        return cls(laid_out(root[:, None] * rows, offsets), laid_out(root * target, offsets))
 
     @property
     def counts(self) -> np.ndarray:
@@ -73,26 +64,47 @@ class TaskRows:
         """Weighted sum of squared targets."""
         return float(np.vdot(self.targets, self.targets))
 
-    @cached_property
-    def directions(self) -> np.ndarray:
-        """Directions of common weights that the rows tell of."""
+    @property
+    def pooled(self) -> np.ndarray:
+        """Second moments of the rows of all tasks."""
         flat = self.rows.reshape(-1, self.rows.shape[2])
-        return told_directions(flat.T @ flat)
+        return flat.T @ flat
 
 
-def infer_rows(data: TaskRows, prior: Prior) -> Posterior:
-    """Posterior of all effects under a prior; the covariances of single tasks are left out.
+def laid_out(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Values that come task by task, with an axis for the tasks, filled up with zeros.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.hierarchical.posterior import Prior
+    >>> from comtl.hierarchical.row_posterior import laid_out
+    >>> laid_out(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 3]))
+    array([[1., 2.],
+           [3., 0.]])
+    """
+    sizes = np.diff(offsets)
+    task = np.repeat(np.arange(len(sizes)), sizes)
+    place = np.arange(len(values)) - np.repeat(offsets[:-1], sizes)
+    table = np.zeros((len(sizes), int(sizes.max(initial=1)), *values.shape[1:]))
+    table[task, place] = values
+    return table
+
+
+def infer_rows(data: TaskRows, prior: Prior, directions: np.ndarray) -> Posterior:
+    """Posterior of all effects under a prior; the covariances of single tasks are left out.
+
+    ``directions`` as :func:`comtl.hierarchical.posterior.told_directions` has them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.hierarchical.posterior import Prior, told_directions
     >>> from comtl.hierarchical.row_posterior import TaskRows, infer_rows
     >>> from comtl.hierarchical.structures import InterceptOnly
     >>> rows = np.array([[0.0, 1.0]] * 8)
     >>> data = TaskRows.of(rows, np.repeat([1.0, -1.0], 4), np.ones(8), np.array([0, 4, 8]))
     >>> prior = Prior(InterceptOnly(1.0, 1), np.ones(2), 1.0, 1.0)
-    >>> infer_rows(data, prior).effects[:, 1]
+    >>> infer_rows(data, prior, told_directions(data.pooled)).effects[:, 1]
     array([ 0.8, -0.8])
     """
     tasks, _, size = data.rows.shape
@@ -100,7 +112,7 @@ def infer_rows(data: TaskRows, prior: Prior) -> Posterior:
     S, y, G, inner = _scaled(data, prior)
     inverse = np.linalg.inv(inner)
     flat, weighted = S.reshape(-1, size), (inverse @ S).reshape(-1, size)
-    covariance, log_determinant = common_covariance(flat.T @ weighted, prior, data.directions)
+    covariance, log_determinant = common_covariance(flat.T @ weighted, prior, directions)
     mean = covariance @ (weighted.T @ y.ravel())
     gap = y - S @ mean
     left = (inverse @ gap[:, :, None])[:, :, 0]
@@ -110,15 +122,16 @@ def infer_rows(data: TaskRows, prior: Prior) -> Posterior:
     outside = inverse - inverse @ twice
     around = tasks * (root @ root.T) - U.reshape(-1, size).T @ (outside @ U).reshape(-1, size)
     moments = effects.T @ effects + around
-    traces = np.trace(np.eye(inner.shape[1]) - inverse + inverse @ twice, axis1=1, axis2=2)
-    squares = prior.noise * (np.einsum("tm,tm->t", left, left) + traces)
+    # Of the effects I - M⁻¹ is left in the scores, of the common part M⁻¹ S C Sᵀ M⁻¹.
+    spreads = 1.0 + np.diagonal(inverse @ twice - inverse, axis1=1, axis2=2)
+    squares = prior.noise * (np.einsum("tm,tm->t", left, left) + spreads.sum(axis=1))
     quadratic = float(np.vdot(left, left)) + float(np.vdot(latent, latent))
     log_evidence = restricted_evidence(
         prior,
         data.counts,
         log_determinants(inner) + log_determinant,
         quadratic + float(pulled @ mean**2),
-        data.directions,
+        directions,
     )
     pull = np.einsum("tq,tmq,tm->q", effects, S, gap, optimize=True)
     pull = pull + np.einsum("tmq,tmq->q", S, twice @ U)
@@ -130,7 +143,7 @@ def infer_rows(data: TaskRows, prior: Prior) -> Posterior:
         own += effects[part, :, None] * effects[part, None, :]
         stiffness += np.einsum("tqr,tqr->qr", np.swapaxes(S[part], 1, 2) @ S[part], own)
     return Posterior(
-        log_evidence, mean, covariance, effects, None, moments, squares, pull, stiffness
+        log_evidence, mean, covariance, effects, None, moments, squares, pull, stiffness, spreads
     )
 
 
