@@ -9,13 +9,33 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
+from ..extrapolation import rotation
 from ..saving.registry import saved
 
 LEAST = 1e-12
 """Smallest variance, in units of the standardised data."""
+
+
+FURTHEST = 1e3
+"""Factor by which a step beyond may change a variance at most."""
+
+
+def further(before: Any, now: Any, share: float) -> Any:
+    """Variances as far beyond the present ones, in logarithms, as these are from earlier ones.
+
+    Examples
+    --------
+    >>> from comtl.hierarchical.structures import further
+    >>> float(further(4.0, 2.0, 1.0))
+    1.0
+    """
+    least = np.maximum(now, LEAST)
+    change = np.clip((least / np.maximum(before, LEAST)) ** share, 1.0 / FURTHEST, FURTHEST)
+    return np.maximum(least * change, LEAST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +72,10 @@ class Structure(ABC):
     @abstractmethod
     def rescaled(self, scales: np.ndarray) -> Structure:
         """Return the covariance of the effects times the scales of their groups."""
+
+    @abstractmethod
+    def beyond(self, before: Self, share: float) -> Structure:
+        """Return a covariance further along the way from an earlier one of the family."""
 
     @property
     def log_prior(self) -> float:
@@ -107,6 +131,9 @@ class InterceptOnly(Structure):
     def rescaled(self, scales: np.ndarray) -> Structure:
         return replace(self, intercept=max(self.intercept * scales[0] ** 2, LEAST))
 
+    def beyond(self, before: Self, share: float) -> Structure:
+        return replace(self, intercept=float(further(before.intercept, self.intercept, share)))
+
 
 @saved
 @dataclass(frozen=True, eq=False)
@@ -143,6 +170,13 @@ class Diagonal(Structure):
     def rescaled(self, scales: np.ndarray) -> Structure:
         variances = np.maximum(np.append(self.slopes, self.intercept) * scales**2, LEAST)
         return replace(self, intercept=float(variances[-1]), slopes=variances[:-1])
+
+    def beyond(self, before: Self, share: float) -> Structure:
+        return replace(
+            self,
+            intercept=float(further(before.intercept, self.intercept, share)),
+            slopes=further(before.slopes, self.slopes, share),
+        )
 
 
 @saved
@@ -216,6 +250,18 @@ class Factor(Structure):
             directions=self.directions * scales[0],
         )
 
+    def beyond(self, before: Self, share: float) -> Structure:
+        if before.directions.shape != self.directions.shape:
+            return self  # The first step has found the directions.
+        # They are known up to a rotation among themselves.
+        old = before.directions @ rotation(before.directions.T @ self.directions)
+        return replace(
+            self,
+            intercept=float(further(before.intercept, self.intercept, share)),
+            rest=float(further(before.rest, self.rest, share)),
+            directions=self.directions + share * (self.directions - old),
+        )
+
 
 @saved
 @dataclass(frozen=True, eq=False)
@@ -273,6 +319,14 @@ class Full(Structure):
 
     def rescaled(self, scales: np.ndarray) -> Structure:
         matrix = self.matrix * np.outer(scales, scales)
+        return replace(self, intercept=float(matrix[-1, -1]), matrix=matrix)
+
+    def beyond(self, before: Self, share: float) -> Structure:
+        # In a basis that makes the one covariance the identity and the other diagonal.
+        root, flat = before.root, np.linalg.pinv(before.root)
+        values, basis = np.linalg.eigh(flat @ self.matrix @ flat.T)
+        turned = root @ basis
+        matrix = (turned * further(np.ones_like(values), values, share)) @ turned.T
         return replace(self, intercept=float(matrix[-1, -1]), matrix=matrix)
 
     @property
