@@ -222,6 +222,9 @@ def test_folds_hold_an_equal_part_of_every_task():
             assert abs((task[test] == name).sum() - size / 4) < 1
         for c in range(3):  # each class of the largest task: four rows, one a fold
             assert ((task[test] == "c") & (y[test] == c)).sum() == 1
+    for labels in (y.astype(float), y[:, None], np.array(["u", "v", "w"])[y], y.astype(object)):
+        same = list(TaskStratifiedKFold(4).split(np.zeros((22, 1)), labels, task))
+        assert all(np.array_equal(a[1], b[1]) for a, b in zip(folds, same, strict=True))
     again = list(TaskStratifiedKFold(4).split(np.zeros((22, 1)), y, task))
     other = list(TaskStratifiedKFold(4, random_state=1).split(np.zeros((22, 1)), y, task))
     assert all(np.array_equal(a[1], b[1]) for a, b in zip(folds, again, strict=True))

@@ -73,5 +73,8 @@ def _classes(y: Any) -> np.ndarray | None:
     labels = np.asarray(y)
     if labels.size != len(labels):
         return None
-    known = labels[np.isfinite(labels)] if labels.dtype.kind == "f" else labels[:0]
-    return None if np.any(known != np.floor(known)) else labels.ravel()
+    if labels.dtype.kind == "f":
+        known = labels[np.isfinite(labels)]
+        if np.any(known != np.floor(known)):
+            return None
+    return labels.ravel()
