@@ -12,7 +12,7 @@ from comtl import HierarchicalClassifier, HierarchicalRegressor
 from comtl.hierarchical import population
 from comtl.hierarchical.likelihoods import Gaussian, GaussianRows
 from comtl.hierarchical.odds import Bernoulli, BernoulliRows
-from comtl.hierarchical.posterior import Prior, told_directions
+from comtl.hierarchical.posterior import Prior
 from comtl.hierarchical.row_posterior import TaskRows, infer_rows, row_covariances
 from comtl.problem import Columns
 from comtl.rows import Rows
@@ -34,7 +34,7 @@ def test_posteriors_agree(number, features, mean_variance):
     prior = Prior(structure, noise, 0.5, mean_variance)
     data = told(X, y, weights, offsets)
     one = Gaussian(False, grams(X, y, weights, offsets)).infer(prior)
-    other = infer_rows(data, prior, told_directions(data.pooled))
+    other = infer_rows(data, prior, data.directions)
     for field in fields(one):
         if field.name not in ("covariances", "spreads"):
             expected = getattr(one, field.name)
@@ -48,22 +48,35 @@ def test_posteriors_agree(number, features, mean_variance):
     np.testing.assert_allclose(noise[:, None] * other.spreads, forms, atol=1e-9)
 
 
-@settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 10_000), family=st.sampled_from(FAMILIES), own_noise=st.booleans())
-def test_the_evidence_never_falls(seed, family, own_noise):
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    family=st.sampled_from(FAMILIES),
+    kind=st.sampled_from(["common noise", "own noise", "classes"]),
+)
+def test_the_evidence_never_falls(seed, family, kind):
     X, y, weights, offsets, _ = problem(seed, 5, features=8)
-    likelihood = GaussianRows(own_noise, told(X, y, weights, offsets))
-    assert never_falls(climbed(likelihood, family, (5, 8)), weights @ y**2)
+    likelihood, energy = GaussianRows(kind == "own noise", told(X, y, weights, offsets)), y**2
+    if kind == "classes":
+        rows = np.column_stack([X, np.ones(len(y))])
+        likelihood, energy = BernoulliRows.of(rows, np.sign(y), weights, offsets), 0.0 * y
+    assert never_falls(climbed(likelihood, family, (5, 8)), weights @ energy)
+
+
+def few_rows():
+    """Sixteen tasks of five rows each on twelve features."""
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(80, 12)), np.repeat(np.arange(16), 5)
+    W = rng.normal(size=12) + 0.5 * rng.normal(size=(16, 12))
+    y = np.einsum("ij,ij->i", X, W[task]) + rng.normal(size=80)
+    return X, y, task, rng
 
 
 @pytest.mark.parametrize("structure", ["intercept", "isotropic", "diagonal", "full", "factor"])
 @pytest.mark.parametrize("noise", ["common", "task"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_fits_agree(structure, noise):
-    rng = np.random.default_rng(0)
-    X, task = rng.normal(size=(80, 12)), np.repeat(np.arange(16), 5)
-    W = rng.normal(size=12) + 0.5 * rng.normal(size=(16, 12))
-    y = np.einsum("ij,ij->i", X, W[task]) + rng.normal(size=80)
+    X, y, task, rng = few_rows()
     weights = rng.choice([0.5, 1.0, 3.0], 80)
     found = []
     for few in (0.0, np.inf):
@@ -107,23 +120,11 @@ def test_bounds_agree(number, mean_variance):
         by_rows, _ = by_rows.improved(replace(prior, mean_variance=3.0), other, 0.0)
 
 
-@settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 10_000), family=st.sampled_from(FAMILIES))
-def test_the_bound_of_classes_never_falls(seed, family):
-    X, y, weights, offsets, _ = problem(seed, 5, features=8)
-    rows = np.column_stack([X, np.ones(len(y))])
-    likelihood = BernoulliRows.of(rows, np.where(y > 0, 1.0, -1.0), weights, offsets)
-    assert never_falls(climbed(likelihood, family, (5, 8)))
-
-
 @pytest.mark.parametrize("structure", ["intercept", "isotropic", "diagonal", "full", "factor"])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_fits_of_classes_agree(structure, classes):
-    rng = np.random.default_rng(0)
-    X, task = rng.normal(size=(80, 12)), np.repeat(np.arange(16), 5)
-    W = rng.normal(size=12) + 0.5 * rng.normal(size=(16, 12))
-    y = np.einsum("ij,ij->i", X, W[task]) + rng.normal(size=80)
+    X, y, task, rng = few_rows()
     y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
     weights = rng.choice([0.0, 0.5, 1.0, 3.0], 80)
     found = []

@@ -139,12 +139,13 @@ def _next(
     datafit: Datafit, expansion: Expansion, state: State, before: Step, schedule: Schedule
 ) -> Step:
     """Step after a sweep from a state."""
-    state, loss, solvers = _sweep(datafit, expansion, state, schedule)
+    at_once = _solved_at_once(datafit, state)
+    state, loss, solvers = _sweep(datafit, expansion, state, schedule, at_once)
     objective = loss + state.regularizer
     # With many features the smoothing's constant would dwarf all that is left to gain.
     scale = abs(objective - state.least)
     small = before.objective - objective <= schedule.tol * scale
-    done = state.settled and (small or _solved_at_once(datafit, state))
+    done = state.settled and (small or at_once)
     last = before.state.factors if before.sweep else None
     return Step(before.sweep + 1, objective, state, solvers, done, before.reach, last)
 
@@ -163,9 +164,12 @@ def _lengthened(
 
 
 def _sweep(
-    datafit: Datafit, expansion: Expansion, state: State, schedule: Schedule
+    datafit: Datafit, expansion: Expansion, state: State, schedule: Schedule, at_once: bool
 ) -> tuple[State, float, dict[str, str]]:
-    """Return the state after one sweep, its loss, and which solvers ran."""
+    """Return the state after one sweep, its loss, and which solvers ran.
+
+    With ``at_once`` the whole step solves for the task factor too.
+    """
     inner = schedule.inner
     solvers = {"rows": datafit.name}
     if "F" in state.fixed or not state.penalties["F"].smooth:
@@ -185,9 +189,9 @@ def _sweep(
         solvers["F"] = solution.solver
         state = descend(datafit, state, state.at(point)).refreshed("F")
     quadratic = _by_task(datafit, state)
-    solved = {"G"} if _solved_at_once(datafit, state) else set()
+    held = state.fixed | {"G"} if at_once else state.fixed
     for name, step in (("G", task_step), ("S", core_step)):
-        if name in state.penalties and name not in state.fixed | solved:
+        if name in state.penalties and name not in held:
             if state.penalties[name].hard:
                 point, solution = task_moves(datafit, quadratic, state)
             else:

@@ -143,13 +143,8 @@ class GaussianRows(NormalNoise):
 
     data: TaskRows
 
-    @cached_property
-    def directions(self) -> np.ndarray:
-        """Directions of common weights that the rows tell of."""
-        return told_directions(self.data.pooled)
-
     def infer(self, prior: Prior) -> Posterior:
-        return infer_rows(self.data, prior, self.directions)
+        return infer_rows(self.data, prior, self.data.directions)
 
     def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
         return row_covariances(self.data, prior, posterior)

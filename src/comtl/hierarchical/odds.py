@@ -167,7 +167,7 @@ class BernoulliRows(OddsBound):
         """Bound that is exact at scores of zero."""
         table, signs, weights = (laid_out(part, offsets) for part in (rows, signs, weights))
         start = cls(table, signs, weights, np.zeros_like(signs), np.zeros((0, 0)))
-        return replace(start, directions=told_directions(start.data.pooled))
+        return replace(start, directions=start.data.directions)
 
     @property
     def _curvature(self) -> np.ndarray:

@@ -8,15 +8,18 @@ it (Woodbury), at ``n_t q²`` rather than ``q³`` operations a task.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from ..arrays import padded_index
 from .posterior import (
     Posterior,
     Prior,
     common_covariance,
     log_determinants,
     restricted_evidence,
+    told_directions,
 )
 
 _CELLS = 2**22
@@ -64,11 +67,11 @@ class TaskRows:
         """Weighted sum of squared targets."""
         return float(np.vdot(self.targets, self.targets))
 
-    @property
-    def pooled(self) -> np.ndarray:
-        """Second moments of the rows of all tasks."""
+    @cached_property
+    def directions(self) -> np.ndarray:
+        """Directions of common weights that the rows tell of."""
         flat = self.rows.reshape(-1, self.rows.shape[2])
-        return flat.T @ flat
+        return told_directions(flat.T @ flat)
 
 
 def laid_out(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -82,11 +85,9 @@ def laid_out(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     array([[1., 2.],
            [3., 0.]])
     """
-    sizes = np.diff(offsets)
-    task = np.repeat(np.arange(len(sizes)), sizes)
-    place = np.arange(len(values)) - np.repeat(offsets[:-1], sizes)
-    table = np.zeros((len(sizes), int(sizes.max(initial=1)), *values.shape[1:]))
-    table[task, place] = values
+    index, inside = padded_index(offsets, np.arange(len(offsets) - 1))
+    table = values[index]
+    table[~inside] = 0.0
     return table
 
 
@@ -98,13 +99,13 @@ def infer_rows(data: TaskRows, prior: Prior, directions: np.ndarray) -> Posterio
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.hierarchical.posterior import Prior, told_directions
+    >>> from comtl.hierarchical.posterior import Prior
     >>> from comtl.hierarchical.row_posterior import TaskRows, infer_rows
     >>> from comtl.hierarchical.structures import InterceptOnly
     >>> rows = np.array([[0.0, 1.0]] * 8)
     >>> data = TaskRows.of(rows, np.repeat([1.0, -1.0], 4), np.ones(8), np.array([0, 4, 8]))
     >>> prior = Prior(InterceptOnly(1.0, 1), np.ones(2), 1.0, 1.0)
-    >>> infer_rows(data, prior, told_directions(data.pooled)).effects[:, 1]
+    >>> infer_rows(data, prior, data.directions).effects[:, 1]
     array([ 0.8, -0.8])
     """
     tasks, _, size = data.rows.shape
@@ -123,7 +124,7 @@ def infer_rows(data: TaskRows, prior: Prior, directions: np.ndarray) -> Posterio
     around = tasks * (root @ root.T) - U.reshape(-1, size).T @ (outside @ U).reshape(-1, size)
     moments = effects.T @ effects + around
     # Of the effects I - M⁻¹ is left in the scores, of the common part M⁻¹ S C Sᵀ M⁻¹.
-    spreads = 1.0 + np.diagonal(inverse @ twice - inverse, axis1=1, axis2=2)
+    spreads = 1.0 - np.diagonal(outside, axis1=1, axis2=2)
     squares = prior.noise * (np.einsum("tm,tm->t", left, left) + spreads.sum(axis=1))
     quadratic = float(np.vdot(left, left)) + float(np.vdot(latent, latent))
     log_evidence = restricted_evidence(

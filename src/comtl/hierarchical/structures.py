@@ -18,8 +18,6 @@ from ..saving.registry import saved
 
 LEAST = 1e-12
 """Smallest variance, in units of the standardised data."""
-
-
 FURTHEST = 1e3
 """Factor by which a step beyond may change a variance at most."""
 
@@ -92,6 +90,9 @@ class Structure(ABC):
         """``B`` itself."""
         return self.root @ self.root.T
 
+    def _intercept_beyond(self, before: Structure, share: float) -> float:
+        return float(further(before.intercept, self.intercept, share))
+
     def _own(self, moments: np.ndarray, tasks: int) -> float:
         return max(float(moments[-1, -1]) / tasks, LEAST)
 
@@ -132,7 +133,7 @@ class InterceptOnly(Structure):
         return replace(self, intercept=max(self.intercept * scales[0] ** 2, LEAST))
 
     def beyond(self, before: Self, share: float) -> Structure:
-        return replace(self, intercept=float(further(before.intercept, self.intercept, share)))
+        return replace(self, intercept=self._intercept_beyond(before, share))
 
 
 @saved
@@ -174,7 +175,7 @@ class Diagonal(Structure):
     def beyond(self, before: Self, share: float) -> Structure:
         return replace(
             self,
-            intercept=float(further(before.intercept, self.intercept, share)),
+            intercept=self._intercept_beyond(before, share),
             slopes=further(before.slopes, self.slopes, share),
         )
 
@@ -257,7 +258,7 @@ class Factor(Structure):
         old = before.directions @ rotation(before.directions.T @ self.directions)
         return replace(
             self,
-            intercept=float(further(before.intercept, self.intercept, share)),
+            intercept=self._intercept_beyond(before, share),
             rest=float(further(before.rest, self.rest, share)),
             directions=self.directions + share * (self.directions - old),
         )
@@ -323,8 +324,9 @@ class Full(Structure):
 
     def beyond(self, before: Self, share: float) -> Structure:
         # In a basis that makes the one covariance the identity and the other diagonal.
-        root, flat = before.root, np.linalg.pinv(before.root)
-        values, basis = np.linalg.eigh(flat @ self.matrix @ flat.T)
+        root = before.root
+        flat = root / np.sum(root**2, axis=0)  # its columns are orthogonal
+        values, basis = np.linalg.eigh(flat.T @ self.matrix @ flat)
         turned = root @ basis
         matrix = (turned * further(np.ones_like(values), values, share)) @ turned.T
         return replace(self, intercept=float(matrix[-1, -1]), matrix=matrix)
