@@ -21,14 +21,14 @@ import numpy as np
 from outside_tables import TABLES, is_classes, loaded, train_rows
 from sklearn.metrics import roc_auc_score
 
-from comtl.experiments.cells import Cell, Row, Store
+from comtl.experiments.cells import Row, Store
 from comtl.experiments.runner import run_cells
 from comtl.experiments.statistics import differ, mean_and_error
 
 FOLDER = Path(__file__).resolve().parent
 # The leaderboard's problems come before those of this folder.
 sys.path.insert(0, str(FOLDER / "leaderboard"))
-from methods import BENT, BOOSTING, MIXED, OURS, fits, scores  # noqa: E402
+from methods import BENT, BOOSTING, MIXED, OURS, cells, fits, scores  # noqa: E402
 from problems import Problem, Split  # noqa: E402
 
 SEEDS = 3
@@ -84,21 +84,6 @@ def work(data: str, method: str, seed: int) -> dict[str, float]:
         **size,
         "tasks": len(np.unique(split.task)),
     }
-
-
-def cells(methods: list[str], sets: list[str]) -> list[Cell]:
-    """All cells that are wanted, method by method."""
-    return [
-        Cell(
-            {"data": data, "method": method, "repeat": seed},
-            work,
-            {"data": data, "method": method, "seed": seed},
-        )
-        for method in methods
-        for data in sets
-        if fits(problem_of(data), method)
-        for seed in range(SEEDS)
-    ]
 
 
 def samples_of(rows: list[Row], column: str) -> Samples:
@@ -271,8 +256,12 @@ def main() -> None:
     store = Store(FOLDER / "bench_outside.csv", KEYS, VALUES)
     if not options.page:
         times = Store(FOLDER / "bench_outside_times.csv", KEYS, ["seconds"])
-        wanted = cells(options.methods.split(","), options.sets.split(","))
+        sets = [problem_of(data) for data in options.sets.split(",")]
+        wanted = cells(work, options.methods.split(","), sets, SEEDS)
         run_cells(wanted, store, times, report=_report)
+        everything = cells(work, list(METHODS), [problem_of(data) for data in TABLES], SEEDS)
+        for kept in (store, times):
+            kept.finish(everything)  # One order, whatever part of it has run.
     print(page(store.rows()), end="")
 
 

@@ -36,6 +36,16 @@ LINKED = [
 pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="a source distribution has no docs/")
 
 FENCE = re.compile(r"^```(\w+)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"\**([\d.]+)")
+IN_THE_README = {
+    "`MultitaskRegressor()`": "comtl",
+    "`HierarchicalRegressor()`, a mixed model": "hierarchical full",
+    "BiFactor, tuned": "BiFactor",
+    "GPBoost, tuned": "GPBoost",
+    "LightGBM with task id, tuned": "LightGBM + task id",
+    "separate ridge": "ITL",
+    "pooled ridge": "STL",
+}
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 # Written by the gallery and by autosummary when the site is built.
 BUILT = ("auto_examples/", "api/generated/")
@@ -93,6 +103,30 @@ def test_links_lead_somewhere(page):
         there = (page.parent / target).resolve()
         built = there.is_relative_to(DOCS) and str(there.relative_to(DOCS)).startswith(BUILT)
         assert built or there.exists(), f"{page.name} links to {target}"
+
+
+def rows_of_tables(path):
+    """Numbers of a page's tables by first column and head."""
+    found, heads = {}, []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        if not line.startswith("|") or name.startswith("---"):
+            continue
+        if not name:
+            heads = cells
+        elif len(cells) == len(heads):
+            numbers = (NUMBER.match(cell) for cell in cells)
+            pairs = zip(heads, numbers, strict=True)
+            found.setdefault(name, {head: float(one[1]) for head, one in pairs if one})
+    return found
+
+
+def test_the_readme_has_the_figures_of_the_leaderboard():
+    shown, measured = rows_of_tables(ROOT / "README.md"), rows_of_tables(DOCS / "leaderboard.md")
+    for name, method in IN_THE_README.items():
+        own = shown[name]
+        assert len(own) == 7
+        assert own == pytest.approx({head: measured[method][head] for head in own}, rel=5e-4), name
 
 
 def test_every_page_of_the_guide_is_listed():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
@@ -18,6 +19,7 @@ from comtl import (
     MultitaskRegressor,
     TaskStratifiedKFold,
 )
+from comtl.experiments.cells import Cell
 from comtl.experiments.methods import METHODS, Method
 from comtl.experiments.metrics import choose_cut
 from comtl.experiments.text import held_out_scores
@@ -85,6 +87,23 @@ def fits(problem: Problem, method: str) -> bool:
         # Counts of words are mostly zero: no quantile to bend at.
         return method not in OWN[1:] and method != "random-intercept"
     return True
+
+
+def cells(
+    work: Callable[..., dict[str, float]], methods: list[str], sets: list[Problem], repeats: int
+) -> list[Cell]:
+    """Work for each method, set that it is meant for, and repeat, method by method."""
+    return [
+        Cell(
+            {"data": problem.name, "method": method, "repeat": seed},
+            work,
+            {"data": problem.name, "method": method, "seed": seed},
+        )
+        for method in methods
+        for problem in sets
+        if fits(problem, method)
+        for seed in range(repeats)
+    ]
 
 
 LEAVES, RATES, ROUNDS = (4, 8, 16, 31), (0.05,), 400
