@@ -95,6 +95,21 @@ def test_where_nothing_bends_a_note_says_so():
     assert fit_table(few, **NAMED, model="bends", score=False).estimator.basis_ == "linear"
 
 
+def test_a_straight_fit_of_bent_rows_says_what_to_try(tmp_path):
+    hint = "A fit with --model bends may predict better."
+    frame().to_csv(tmp_path / "train.csv", index=False)
+    options = ("--task", "school", "--target", "score", "--no-score")
+    shown = run(tmp_path, "fit", "train.csv", *options)
+    assert hint in " ".join(shown.split())
+    assert load_model(tmp_path / "model.comtl").estimator.basis_ == "linear"
+    for made in (
+        fit_table(frame(bent=False), **NAMED, score=False),
+        fit_table(frame(), **NAMED, model="hierarchical", score=False),
+        fit_table(frame(), **NAMED, model="bends", score=False),
+    ):
+        assert not any(hint in note for note in made.notes)
+
+
 def test_names_of_models():
     assert "bends" in MODELS
     for kind in ("regression", "classification"):

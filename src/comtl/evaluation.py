@@ -13,11 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .data import encode_tasks, read_rows
 from .frames import read_classes, read_numbers
+from .hierarchical.bend_evidence import evidence_for_bends
 from .hierarchical.error_bars import ErrorBars
 from .rows import Rows
 from .saving.registry import saved
 from .simpler import simple_fit
 from .training import TaskModel
+
+__all__ = ["Comparison", "compare", "evidence_for_bends"]
 
 NAMES = ("model", "pooled", "separate", "mean")
 """The model, one ridge model for all tasks, one for each task, and a constant."""

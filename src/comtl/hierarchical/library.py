@@ -109,11 +109,26 @@ def base_of(library: dict[str, CellModel]) -> int | None:
     return names.index(known[0]) if known else None
 
 
+def is_wide(n_features: int, n_tasks: int) -> bool:
+    """Whether covariances of the features are too many for the tasks.
+
+    Examples
+    --------
+    >>> from comtl.hierarchical.library import is_wide
+    >>> is_wide(28, 139), is_wide(5000, 10)
+    (False, True)
+    """
+    return too_wide(n_features, n_tasks) or _work(n_features, n_tasks) > MOST_WORK
+
+
+def _work(n_features: int, n_tasks: int) -> int:
+    return n_tasks * (n_features + 1) ** 3
+
+
 def _members(
     kinds: dict[str, Any], P: int, T: int, together: int, sparse: bool
 ) -> dict[str, CellModel]:
-    work = T * (P + 1) ** 3
-    wide = too_wide(P, T) or work > MOST_WORK
+    wide = is_wide(P, T)
     # Columns of text are of one scale as they are.
     scaled = {"standardize": not (wide and sparse)}
     plain = {**scaled, "random_state": 0}
@@ -124,7 +139,7 @@ def _members(
     if not wide:
         structures = _structures(P, together)
         steps = STEPS
-        if work > LITTLE_WORK:
+        if _work(P, T) > LITTLE_WORK:
             structures = {name: structures[name] for name in FEWER if name in structures}
             steps = FEWER_STEPS
         for name, setting in structures.items():

@@ -14,6 +14,8 @@ import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
 from ..evaluation import MANY_ROWS, Comparison, compare
+from ..hierarchical.bend_evidence import STRONG, evidence_for_bends
+from ..hierarchical.multitask import MultitaskModel
 from ..parameters import require_choice
 from ..rows import Rows
 from ..simpler import choose_bends
@@ -140,8 +142,7 @@ def fit_table(
     choose = partial(choose_model, model, found.kind, seed=seed, jobs=jobs)
     estimator = choose(rows)
     _fit(estimator, rows, notes)
-    if model == "bends" and not len(choose_bends(estimator).columns):
-        notes.append("No bends were kept: straight lines do as well on rows that were held out.")
+    notes += _about_bends(model, estimator, rows)
     comparison = None
     if score:
         comparison = _compared(estimator, rows, choose, told, notes)
@@ -253,6 +254,19 @@ def _fit(estimator: TaskModel, rows: Rows, notes: list[str]) -> None:
         estimator.fit_within(rows)
     if any(issubclass(one.category, ConvergenceWarning) for one in caught):
         notes.append("The fit stopped before it had fully converged; its scores show its worth.")
+
+
+def _about_bends(model: str, estimator: TaskModel, rows: Rows) -> list[str]:
+    if model == "bends" and not len(choose_bends(estimator).columns):
+        return ["No bends were kept: straight lines do as well on rows that were held out."]
+    if model == "auto" and isinstance(estimator, MultitaskModel):
+        gain = evidence_for_bends(estimator, rows.X, rows.y, rows.task, rows.sample_weight)
+        if gain > STRONG:
+            return [
+                "Some columns seem to bend: straight lines fit less well than the rows allow "
+                f"(log evidence {gain:+.0f}). A fit with --model bends may predict better."
+            ]
+    return []
 
 
 def _compared(

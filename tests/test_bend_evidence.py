@@ -1,0 +1,100 @@
+"""What the evidence says of bends, without a stack that has them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from comtl import (
+    HierarchicalClassifier,
+    HierarchicalRegressor,
+    MultitaskClassifier,
+    MultitaskRegressor,
+)
+from comtl.evaluation import evidence_for_bends
+from comtl.hierarchical.basis import Hinges
+from comtl.hierarchical.bend_evidence import STRONG
+
+
+def rows(depth, *, seed=0, count=300, classes=False):
+    """Rows of ten tasks; the first of two columns bends by ``depth``, the third has two values."""
+    rng = np.random.default_rng(seed)
+    X, task = rng.normal(size=(count, 3)), np.arange(count) % 10
+    X[:, 2] = X[:, 2] > 0
+    slopes = 0.5 + 0.3 * rng.normal(size=(10, 3))
+    score = (X * slopes[task]).sum(axis=1) + rng.normal(size=10)[task] + depth * np.abs(X[:, 0])
+    noise = rng.logistic(size=count) if classes else rng.normal(size=count)
+    return X, (score + noise > 0.5) if classes else score + noise, task
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_it_is_the_difference_of_two_mixed_models(classes):
+    X, y, task = rows(0.8, classes=classes)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    kind = HierarchicalClassifier if classes else HierarchicalRegressor
+    bent = Hinges.of(X, weights).expanded(X)
+    assert bent.shape[1] == 3 + 8
+    plain, with_bends = (
+        kind("isotropic", shrink_common=True)
+        .fit(columns, y, task=task, sample_weight=weights)
+        .log_evidence_
+        for columns in (X, bent)
+    )
+    stack = MultitaskClassifier() if classes else MultitaskRegressor()
+    found = evidence_for_bends(stack, X, y, task, weights)
+    assert found == pytest.approx(with_bends - plain, abs=1e-6 * abs(plain))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_tells_bent_rows_from_straight_ones(seed):
+    straight, bent = (
+        evidence_for_bends(MultitaskRegressor(), *rows(depth, seed=seed)) for depth in (0.0, 0.8)
+    )
+    assert straight < STRONG < bent
+
+
+def test_it_tells_bent_classes_from_straight_ones():
+    straight, bent = (
+        evidence_for_bends(MultitaskClassifier(), *rows(depth, count=2000, classes=True))
+        for depth in (0.0, 1.5)
+    )
+    assert straight < 0.0 < STRONG < bent
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from([1e-3, 1.0, 1e4]), st.sampled_from([-7.0, 0.0, 100.0]))
+def test_units_of_columns_and_target_do_not_matter(seed, factor, shift):
+    X, y, task = rows(0.5, seed=seed, count=120)
+    asked = evidence_for_bends(MultitaskRegressor(), X, y, task)
+    other = evidence_for_bends(MultitaskRegressor(), factor * X + shift, factor * y + shift, task)
+    assert other == pytest.approx(asked, abs=1e-2)
+
+
+def test_columns_of_a_target_may_be_of_any_units():
+    X, y, _ = rows(0.8)
+    both = np.stack([y, y[::-1]], axis=1)
+    asked = evidence_for_bends(MultitaskRegressor(), X, both)
+    assert asked > STRONG
+    other = evidence_for_bends(MultitaskRegressor(), X, both * [1.0, 1e5])
+    assert other == pytest.approx(asked, abs=1e-2)
+
+
+def test_rows_may_be_sparse_or_a_frame_with_the_task():
+    X, y, task = rows(0.8)
+    asked = evidence_for_bends(MultitaskRegressor(), X, y, task)
+    assert evidence_for_bends(MultitaskRegressor(), sparse.csr_array(X), y, task) == pytest.approx(
+        asked, abs=1e-3
+    )
+    frame = pd.DataFrame(X, columns=["age", "dose", "sex"]).assign(site=task)
+    model = MultitaskRegressor(task_column="site")
+    assert evidence_for_bends(model, frame, y) == pytest.approx(asked, abs=1e-9)
+    assert model.basis is None and not hasattr(model, "tasks_")
+
+
+def test_where_nothing_can_bend_it_is_zero():
+    X, y, task = rows(0.8)
+    assert evidence_for_bends(MultitaskRegressor(), X[:, 2:], y, task) == 0.0
+    wide = np.random.default_rng(0).normal(size=(len(y), 300))
+    assert evidence_for_bends(MultitaskRegressor(), wide, y, task) == 0.0
