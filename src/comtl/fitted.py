@@ -201,9 +201,11 @@ class FittedTasks(Shown):
         if unknown.all() or (self.unseen_task == "raise" and unknown.any()):
             names = np.unique(labels[unknown]).tolist()
             if self.unseen_task == "raise":
+                adapts = hasattr(self, "adapt")
+                remedy = "Adapt the model to them with adapt()" if adapts else "Fit again"
                 raise ValueError(
-                    f"task holds labels that fit never saw: {names[:10]}. Adapt the model to them "
-                    'with adapt(), or set unseen_task="mean".'
+                    f"task holds labels that fit never saw: {names[:10]}. {remedy}, or set "
+                    'unseen_task="mean".'
                 )
             if names:
                 warnings.warn(

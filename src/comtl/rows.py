@@ -18,7 +18,7 @@ from .data import read_rows, read_training
 from .device_data import as_rows
 from .fitted import FittedTasks
 from .folds import TaskStratifiedKFold
-from .frames import read_classes
+from .frames import read_classes, read_values
 from .parameters import require_integer
 from .task_data import TaskData
 
@@ -73,8 +73,8 @@ class Rows:
 
     @property
     def counted(self) -> np.ndarray:
-        """Numbers of the rows that have a weight: one of weight zero is no row."""
-        return np.flatnonzero(weighted(self.sample_weight, _num_samples(self.X)))
+        """Numbers of the rows that count: one of weight zero, or without a target, is no row."""
+        return np.flatnonzero(counts(to_numpy(self.y), self.sample_weight, _num_samples(self.X)))
 
     def splits(self, reader: FittedTasks, cv: Any) -> list[Split]:
         """Numbers of the rows of the folds; a number of folds cuts every task and class alike."""
@@ -86,12 +86,24 @@ class Rows:
         return counted_folds(cv, rows, y, labels, classes, self.counted)
 
 
-def weighted(sample_weight: Any, count: int) -> np.ndarray:
-    """Whether each of ``count`` rows has a weight, or one of its cells has."""
-    if sample_weight is None or np.isscalar(sample_weight):
-        return np.ones(count, dtype=bool)
-    weights = np.asarray(to_numpy(sample_weight), dtype=float)
-    return weights.reshape(count, -1).max(axis=1, initial=0.0) > 0.0
+def counts(y: Any, sample_weight: Any, count: int) -> np.ndarray:
+    """Whether each of ``count`` rows has a target with a weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.rows import counts
+    >>> counts(np.array([[1.0, np.nan], [np.nan, np.nan], [2.0, 3.0]]), [1.0, 1.0, 0.0], 3)
+    array([ True, False, False])
+    """
+    cells = np.ones((count, 1), dtype=bool)
+    if sample_weight is not None and not np.isscalar(sample_weight):
+        weights = np.asarray(to_numpy(sample_weight), dtype=float)
+        cells = weights.reshape(count, -1) > 0.0
+    missing = read_values(y, "y")[1]
+    if missing.ndim == 2:
+        cells = cells & ~missing
+    return np.asarray(cells.any(axis=1))
 
 
 def counted_folds(
@@ -132,11 +144,24 @@ def fold_numbers(
     cv: Any, rows: Any, y: Any, labels: np.ndarray | None, classes: np.ndarray | None
 ) -> list[Split]:
     """Row numbers of the training and test part of each fold."""
-    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+    if isinstance(cv, int | np.integer):
         cv = TaskStratifiedKFold(require_integer("cv", cv, low=2))
     if isinstance(cv, TaskStratifiedKFold):
         return list(cv.split(rows, classes, labels))
     with warnings.catch_warnings():
         # Tasks are offered to every splitter as groups, also to those without use for them.
         warnings.filterwarnings("ignore", "The groups parameter is ignored")
-        return list(check_cv(cv).split(rows, y, labels))
+        splits = list(check_cv(cv).split(rows, y, labels))
+    if not splits:
+        raise ValueError(
+            "cv has no folds. A generator of splits serves one fit only: pass list(...) of it, a "
+            "number of folds or a splitter."
+        )
+    size = rows.shape[0]
+    for part in (np.asarray(part) for split in splits for part in split):
+        if part.size and part.dtype.kind != "b" and not -size <= part.min() <= part.max() < size:
+            raise ValueError(
+                f"cv names row {part.max() if part.max() >= size else part.min()}, but X has "
+                f"{size} rows, numbered from 0."
+            )
+    return splits

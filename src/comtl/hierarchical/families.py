@@ -19,6 +19,8 @@ START = 0.1
 """Variances to start from, in units of the standardised data."""
 LEAST_START = 1e-3
 """Variance of slopes that factors and full covariances start from at least."""
+MOST_START = 1e3
+"""Variance to start from at most, over the noise: targets that are all alike have next to none."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +65,16 @@ class Family:
         """
         tasks, features = size
         noise = likelihood.start_noise
+        least, spread = (min(one, MOST_START * noise) for one in (LEAST_START, START))
         if tasks == 1:
             # What a single task has of its own cannot be told from what is common.
-            alone = Prior(InterceptOnly(LEAST, features), np.full(1, noise), noise, START)
+            alone = Prior(InterceptOnly(LEAST, features), np.full(1, noise), noise, spread)
             yield from maximise(likelihood, alone, max_iter=max_iter, tol=tol)
             return
         if not self.refines:
             free = not self.shrink and features + 1 <= FLAT_SHARE * likelihood.n_rows
-            spread = np.inf if free else START
-            prior = Prior(self._first(features), np.full(tasks, noise), noise, spread)
+            common = np.inf if free else spread
+            prior = Prior(self._first(features, spread), np.full(tasks, noise), noise, common)
             yield from maximise(likelihood, prior, max_iter=max_iter, tol=tol)
             return
         if start is None:
@@ -80,20 +83,20 @@ class Family:
             )
             *_, stage = plain
             likelihood, start = stage.likelihood, stage.prior
-        prior = start.with_structure(self._second(start.structure, features))
+        prior = start.with_structure(self._second(start.structure, features, least))
         yield from maximise(likelihood, prior, max_iter=max_iter, tol=tol)
 
-    def _first(self, features: int) -> Structure:
+    def _first(self, features: int, spread: float) -> Structure:
         if self.structure == "intercept":
-            return InterceptOnly(START, features)
+            return InterceptOnly(spread, features)
         if self.structure == "diagonal":
-            return Diagonal(START, np.full(features, START))
-        return Factor.isotropic(START, START, features)
+            return Diagonal(spread, np.full(features, spread))
+        return Factor.isotropic(spread, spread, features)
 
-    def _second(self, start: Structure, features: int) -> Structure:
+    def _second(self, start: Structure, features: int, least: float) -> Structure:
         assert isinstance(start, Factor)
         # From next to nothing no step gets away, and a prior about nothing allows nothing else.
-        start = replace(start, rest=max(start.rest, LEAST_START))
+        start = replace(start, rest=max(start.rest, least))
         if self.structure == "factor":
             return start.with_directions(min(self.directions, features - 1))
         weight = float(features) if self.prior_weight is None else self.prior_weight

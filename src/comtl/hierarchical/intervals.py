@@ -66,16 +66,17 @@ class TaskErrors:
         >>> found.deviations.round(3)
         array([1., 2.])
         """
-        tame = np.clip(errors, *_usual_range(errors, task))
+        tame = np.clip(errors, *_usual_range(errors, weights, task))
         level = float(np.average(tame**2, weights=weights))
         ratios = weights * tame**2 / (level or 1.0)
         squares = np.bincount(task, ratios, minlength=tasks)
         counts = np.bincount(task, weights, minlength=tasks)
         common, count = common_variance(squares, counts)
         own = (squares + count * common) / (counts + count)
-        # Each error is told from a spread that it had no part in.
-        others = squares[task] - ratios + count * common
-        left = np.maximum(counts[task] - weights, 0.0) + count
+        # Each error is told from a spread that it had no part in; of a row given twice, one.
+        own_part = np.minimum(weights, 1.0)
+        others = squares[task] - own_part * tame**2 / (level or 1.0) + count * common
+        left = np.maximum(counts[task] - own_part, 0.0) + count
         spread = np.sqrt(level * np.maximum(others, 0.0) / left)
         scores = _as_normal(errors / np.where(spread > 0.0, spread, 1.0), left)
         order = np.argsort(scores, kind="stable")
@@ -153,15 +154,30 @@ def common_variance(squares: np.ndarray, counts: np.ndarray) -> tuple[float, flo
     return float(common), float(count)
 
 
-def _usual_range(errors: np.ndarray, task: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _usual_range(
+    errors: np.ndarray, weights: np.ndarray, task: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of each error beyond which it is an outlier, and no measure of spread."""
     sizes = np.abs(errors)
     order = np.lexsort((sizes, task))
-    present, first, counts = np.unique(task[order], return_index=True, return_counts=True)
-    middle = sizes[order][first + counts // 2]
-    usual = np.maximum(middle[np.searchsorted(present, task)], np.median(sizes)) / norm.ppf(0.75)
+    present, first = np.unique(task[order], return_index=True)
+    own, whole = weights[order], np.add.reduceat(weights[order], first)
+    reached = np.cumsum(own) - np.repeat(
+        np.cumsum(whole) - whole, np.diff(np.append(first, len(own)))
+    )
+    below = reached <= 0.5 * whole[np.searchsorted(present, task[order])]
+    middle = sizes[order][first + np.add.reduceat(below, first, dtype=np.intp)]
+    usual = np.maximum(middle[np.searchsorted(present, task)], _median(sizes, weights))
+    usual = usual / norm.ppf(0.75)
     reach = np.where(usual > 0.0, OUTLIER * usual, np.inf)
     return -reach, reach
+
+
+def _median(values: np.ndarray, weights: np.ndarray) -> float:
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    ends = [np.searchsorted(reached, 0.5 * reached[-1], side=side) for side in ("left", "right")]
+    return float(values[order][ends].mean())
 
 
 def _as_normal(ratios: np.ndarray, freedom: np.ndarray) -> np.ndarray:

@@ -39,6 +39,8 @@ from .row_posterior import TaskRows
 FEW_ROWS = 1.5
 """How many times the rows of every task must go into the features for the way through the rows to
 be the shorter one; see benchmarks/bench_row_posterior.md."""
+MOST_WEIGHT = 1e9
+"""Rows that a row may count for: beyond, rounding takes the place of the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,7 @@ class Population:
     @classmethod
     def of(cls, cells: TaskData, *, standardize: bool, classification: bool) -> Population:
         """Centre and scale; signs of classes are left as they are."""
+        check_weights(cells)
         design = Design.standardized(cells.X, row_weights(cells))
         shift, scale = 0.0, 1.0
         if not classification:
@@ -161,6 +164,17 @@ class Population:
 def population_of(cells: Any, *, standardize: bool, classification: bool) -> Any:
     """Cells made ready, wherever they are."""
     return Population.of(cells, standardize=standardize, classification=classification)
+
+
+def check_weights(cells: TaskData) -> None:
+    """Refuse weights of so many rows that nothing is left of the others, or of the prior."""
+    heaviest = float(namespace(cells.weights).max(cells.weights))
+    if heaviest > MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight goes up to {heaviest:.3g}, and a weight counts as so many rows; beyond "
+            f"{MOST_WEIGHT:.0e} there is nothing to tell. Where weights are relative, such as one "
+            "over the variance of each row, divide them by their mean."
+        )
 
 
 def check_size(tasks: int, features: int, owner: str) -> None:

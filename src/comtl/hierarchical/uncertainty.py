@@ -59,10 +59,11 @@ class Spread:
                 xp.sum((rows @ covariances[first : min(first + step, tasks), ...]) * rows, axis=2).T
                 for first in range(0, tasks, step)
             ]
-            return xp.concat(parts, axis=1) + noise[:-1]
+            return xp.clip(xp.concat(parts, axis=1), min=0.0) + noise[:-1]
         codes = codes % (tasks + 1)
         order = np.argsort(codes, kind="stable")
         present, counts = np.unique(codes, return_counts=True)
         offsets = np.concatenate([[0], np.cumsum(counts)])
         forms = segment_forms(taken(rows, order), taken(covariances, present), offsets)
-        return taken(forms, np.argsort(order)) + taken(noise, codes)
+        # Forms of no spread at all are zero up to rounding.
+        return xp.clip(taken(forms, np.argsort(order)), min=0.0) + taken(noise, codes)

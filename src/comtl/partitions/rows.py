@@ -16,7 +16,7 @@ from ..arrays import DENSE_BYTES
 from ..data import read_rows
 from ..fitted import FittedTasks
 from ..frames import read_classes
-from ..rows import Rows, counted_folds, weighted
+from ..rows import Rows, counted_folds, counts
 from . import adaptation, problem  # noqa: F401  (register what partitions are made into)
 from .collections import current_workers, partitions, row_chunks
 from .data import read_partitions
@@ -121,10 +121,10 @@ def _length(X: Any, y: Any, task: Any, sample_weight: Any) -> int:
 def _labels(
     reader: Any, X: Any, y: Any, task: Any, sample_weight: Any
 ) -> tuple[np.ndarray, Any, Any]:
-    """Which rows of a partition have a weight, their task labels and classes."""
+    """Which rows of a partition count, their task labels and classes."""
     features, labels = read_rows(reader, X, task)
     classes = read_classes(y)[0] if reader._classification else None
-    return weighted(sample_weight, features.shape[0]), labels, classes
+    return counts(y, sample_weight, features.shape[0]), labels, classes
 
 
 @dataclass(frozen=True, eq=False)

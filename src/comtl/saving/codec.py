@@ -97,7 +97,7 @@ class Packer:
         if not is_saved(kind):
             raise ModelFileError(
                 f"{place} is a {kind.__name__}, which cannot be saved. Set it to a number, a text "
-                "or None before saving, e.g. model.set_params(cv=5, random_state=0)."
+                "or None before saving, e.g. model.set_params(cv=5)."
             )
         if is_dataclass(value):
             content = {field.name: getattr(value, field.name) for field in fields(value)}
