@@ -16,6 +16,7 @@ from comtl import (
 from comtl.evaluation import evidence_for_bends
 from comtl.hierarchical.basis import Hinges
 from comtl.hierarchical.bend_evidence import STRONG
+from comtl.hierarchical.library import STEPS
 
 
 def rows(depth, *, seed=0, count=300, classes=False):
@@ -33,11 +34,12 @@ def rows(depth, *, seed=0, count=300, classes=False):
 def test_it_is_the_difference_of_two_mixed_models(classes):
     X, y, task = rows(0.8, classes=classes)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    weights /= weights.mean()
     kind = HierarchicalClassifier if classes else HierarchicalRegressor
     bent = Hinges.of(X, weights).expanded(X)
     assert bent.shape[1] == 3 + 8
     plain, with_bends = (
-        kind("isotropic", shrink_common=True)
+        kind("isotropic", shrink_common=True, max_iter=STEPS)
         .fit(columns, y, task=task, sample_weight=weights)
         .log_evidence_
         for columns in (X, bent)
@@ -98,3 +100,17 @@ def test_where_nothing_can_bend_it_is_zero():
     assert evidence_for_bends(MultitaskRegressor(), X[:, 2:], y, task) == 0.0
     wide = np.random.default_rng(0).normal(size=(len(y), 300))
     assert evidence_for_bends(MultitaskRegressor(), wide, y, task) == 0.0
+
+
+@pytest.mark.parametrize("weight", [1 / 300, 3.0, 500.0])
+def test_units_of_weights_do_not_matter(weight):
+    for depth in (0.0, 0.8):
+        X, y, task = rows(depth)
+        asked = evidence_for_bends(MultitaskRegressor(), X, y, task)
+        given = evidence_for_bends(MultitaskRegressor(), X, y, task, np.full(len(y), weight))
+        assert given == pytest.approx(asked, abs=1e-6)
+
+
+def test_it_asks_for_a_stack():
+    with pytest.raises(TypeError, match="model must be a MultitaskRegressor or"):
+        evidence_for_bends(HierarchicalRegressor(), *rows(0.8))

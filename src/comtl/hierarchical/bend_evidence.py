@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import clone
@@ -9,7 +10,7 @@ from sklearn.base import clone
 from ..problem import Columns
 from ..rows import Rows
 from .estimators import HierarchicalClassifier, HierarchicalRegressor
-from .library import is_wide
+from .library import STEPS, is_wide
 from .multitask import MultitaskModel
 from .together import learned
 from .trial import Table
@@ -33,7 +34,7 @@ def evidence_for_bends(
     model : MultitaskRegressor or MultitaskClassifier
         Whose kind and task column the rows are read with, fitted or not.
     X, y, task, sample_weight
-        As in fit.
+        As in fit, but that weights are taken in units of their mean.
 
     Returns
     -------
@@ -55,11 +56,18 @@ def evidence_for_bends(
     >>> evidence_for_bends(MultitaskRegressor(), age[:, None], bent, task) > 100
     True
     """
+    if not isinstance(model, MultitaskModel):
+        raise TypeError(
+            "model must be a MultitaskRegressor or MultitaskClassifier, which can take bends, got "
+            f"{type(model).__name__}."
+        )
     reader = clone(model).set_params(basis="hinges")
     rows = Rows(X, y, task, sample_weight).here(reader)
     data = rows.read(reader)
     reader._check_data(data)
     straight, *bends = reader._bases(data)
+    # Stacks take weights as they are, but as a number of rows they would decide alone.
+    data = replace(data, weights=data.weights / data.weights.mean())
     for hinges in bends:
         width = data.n_features + len(hinges.columns)
         if not is_wide(width, len(Columns.of(data).task)):
@@ -71,6 +79,6 @@ def evidence_for_bends(
 def _evidence(reader: MultitaskModel, table: Table) -> float:
     """Log evidence of a mixed model of the cells."""
     kind = HierarchicalClassifier if reader._classification else HierarchicalRegressor
-    mixed = kind("isotropic", shrink_common=True)
+    mixed = kind("isotropic", shrink_common=True, max_iter=STEPS)
     (fitted,) = learned([mixed], table.data, table.columns, table.population)
     return float(fitted.log_evidence_)
