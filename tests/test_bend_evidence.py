@@ -15,8 +15,7 @@ from comtl import (
 )
 from comtl.evaluation import evidence_for_bends
 from comtl.hierarchical.basis import Hinges
-from comtl.hierarchical.bend_evidence import STRONG
-from comtl.hierarchical.library import STEPS
+from comtl.hierarchical.bend_evidence import MOST_STEPS, STRONG
 
 
 def rows(depth, *, seed=0, count=300, classes=False):
@@ -39,7 +38,7 @@ def test_it_is_the_difference_of_two_mixed_models(classes):
     bent = Hinges.of(X, weights).expanded(X)
     assert bent.shape[1] == 3 + 8
     plain, with_bends = (
-        kind("isotropic", shrink_common=True, max_iter=STEPS)
+        kind("isotropic", shrink_common=True, max_iter=MOST_STEPS)
         .fit(columns, y, task=task, sample_weight=weights)
         .log_evidence_
         for columns in (X, bent)

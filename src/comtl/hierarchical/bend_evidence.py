@@ -10,7 +10,7 @@ from sklearn.base import clone
 from ..problem import Columns
 from ..rows import Rows
 from .estimators import HierarchicalClassifier, HierarchicalRegressor
-from .library import STEPS, is_wide
+from .library import is_wide
 from .multitask import MultitaskModel
 from .together import learned
 from .trial import Table
@@ -18,6 +18,8 @@ from .trial import Table
 STRONG = 3.0
 """Log evidence, twenty to one, beyond which bends are worth a try; see
 benchmarks/bench_bend_evidence.md."""
+MOST_STEPS = 100
+"""Steps of either model, so that it takes no longer than a stack where the evidence has no top."""
 
 
 def evidence_for_bends(
@@ -79,6 +81,6 @@ def evidence_for_bends(
 def _evidence(reader: MultitaskModel, table: Table) -> float:
     """Log evidence of a mixed model of the cells."""
     kind = HierarchicalClassifier if reader._classification else HierarchicalRegressor
-    mixed = kind("isotropic", shrink_common=True, max_iter=STEPS)
+    mixed = kind("isotropic", shrink_common=True, max_iter=MOST_STEPS)
     (fitted,) = learned([mixed], table.data, table.columns, table.population)
     return float(fitted.log_evidence_)
