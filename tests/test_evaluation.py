@@ -1,11 +1,19 @@
 """Comparisons on held-out rows."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import Ridge
 from sklearn.metrics import brier_score_loss, mean_squared_error
 
-from comtl import HierarchicalRegressor, MultitaskClassifier, MultitaskRegressor
+from comtl import (
+    HierarchicalClassifier,
+    HierarchicalRegressor,
+    MultitaskClassifier,
+    MultitaskRegressor,
+)
 from comtl.baselines import IndependentClassifier, PooledClassifier, PooledRegressor
 from comtl.evaluation import NAMES, compare
 from comtl.folds import TaskStratifiedKFold
@@ -169,3 +177,193 @@ def test_accuracy_is_that_of_what_is_said_at_the_cut():
         for threshold in (None, "balanced_accuracy")
     )
     assert cut < plain - 0.02  # Many more rows are said to be of the small class.
+
+
+def table(seed=0, n=80):
+    """Rows and a target of two columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, X[:, [0]] + rng.normal(size=(n, 2))
+
+
+def assert_same(one, other):
+    for key, value in asdict(one).items():
+        twin = getattr(other, key)
+        if isinstance(value, dict):
+            assert set(value) == set(twin)
+            for name in value:
+                np.testing.assert_allclose(value[name], twin[name], rtol=1e-5, atol=1e-7)
+        elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            np.testing.assert_allclose(value, twin, rtol=1e-5)
+        else:
+            np.testing.assert_array_equal(value, twin)
+
+
+def blank(cells):
+    """Weights that are zero at some cells: a part of a column, or whole rows."""
+    weights = np.ones((80, 2))
+    weights[(slice(0, 40), 0) if cells == "column" else slice(0, 25)] = 0.0
+    return weights
+
+
+@pytest.mark.parametrize("cells", ["column", "rows"])
+def test_a_weight_of_zero_is_a_missing_cell(cells):
+    X, Y = table()
+    weights = blank(cells)
+    weighted = compare(
+        HierarchicalRegressor(), X, np.where(weights > 0, Y, 1e6), sample_weight=weights
+    )
+    missing = compare(HierarchicalRegressor(), X, np.where(weights > 0, Y, np.nan))
+    assert weighted.test_rows.tolist() == (weights > 0).sum(axis=0).tolist()
+    assert weighted.covered is not None
+    assert_same(weighted, missing)
+
+
+@pytest.mark.parametrize("cells", ["column", "rows"])
+def test_a_weight_of_zero_is_a_missing_class(cells):
+    X, Y = table()
+    weights, right = blank(cells), (Y > 0.5).astype(float)
+    weighted = compare(
+        HierarchicalClassifier(), X, np.where(weights > 0, right, 0.0), sample_weight=weights
+    )
+    missing = compare(HierarchicalClassifier(), X, np.where(weights > 0, right, np.nan))
+    assert_same(weighted, missing)
+
+
+def test_a_column_of_weight_zero_is_no_task():
+    X, Y = table()
+    weights = np.ones((80, 2))
+    weights[:, 0] = 0.0
+    found = compare(HierarchicalRegressor(), X, Y, sample_weight=weights)
+    alone = compare(HierarchicalRegressor(), X, pd.DataFrame({1: Y[:, 1]}))
+    assert found.tasks.tolist() == [1] and found.test_rows.tolist() == [80]
+    for name in NAMES:
+        assert found.errors[name] == pytest.approx(alone.errors[name])
+
+
+@pytest.mark.parametrize("weigh", [False, True])
+def test_a_column_that_one_fold_holds_out_is_refused(weigh):
+    X, Y = table()
+    weights = np.ones((80, 2))
+    weights[1:, 0] = 0.0
+    Y = Y if weigh else np.where(weights > 0, Y, np.nan)
+    with pytest.raises(ValueError, match=r"too few observed values to hold some out: \[0\]"):
+        compare(HierarchicalRegressor(), X, Y, sample_weight=weights if weigh else None)
+
+
+@pytest.mark.parametrize("many", [1.0, 2.0, "counts"])
+def test_a_weight_of_two_counts_as_two_rows(many):
+    X, y, task = problem()
+    counts = np.random.default_rng(1).integers(1, 4, size=len(y)) if many == "counts" else many
+    weights = np.broadcast_to(np.asarray(counts, dtype=float), y.shape).copy()
+    found = compare(PooledRegressor(10.0), X, y, task, weights)
+    rows = Rows(X, y, task, weights)
+    own, other, constant = (np.empty(len(y)) for _ in range(3))
+    for train, test in TaskStratifiedKFold(5).split(X, groups=task):
+        part, rest = rows.take(train), rows.take(test)
+        model = PooledRegressor(10.0).fit_within(part)
+        simple, _ = simple_fit("separate", model, part, rest)
+        own[test] = (model.predict(rest.X, task=rest.task) - rest.y) ** 2
+        other[test] = (simple.predict(rest.X, task=rest.task) - rest.y) ** 2
+        constant[test] = (np.average(part.y, weights=part.sample_weight) - rest.y) ** 2
+    copies = np.repeat(np.arange(len(y)), weights.astype(int))
+    for name, squares in (("model", own), ("separate", other), ("mean", constant)):
+        assert found.overall[name] == pytest.approx(np.sqrt(squares[copies].mean()))
+    for number, label in enumerate(found.tasks):
+        mine = copies[task[copies] == label]
+        assert found.errors["model"][number] == pytest.approx(np.sqrt(own[mine].mean()))
+        assert found.gains["separate"][number] == pytest.approx((other - own)[mine].mean())
+        rows_of = task == label
+        gaps, share = (other - own)[rows_of], weights[rows_of] / weights[rows_of].sum()
+        spread = np.sqrt(20 / 19 * np.sum((share * (gaps - share @ gaps)) ** 2))
+        assert found.gain_errors["separate"][number] == pytest.approx(spread)
+        if many != "counts":
+            plain = gaps.std(ddof=1) / np.sqrt(20)
+            assert found.gain_errors["separate"][number] == pytest.approx(plain)
+    assert found.test_rows.tolist() == [20] * 8
+
+
+def test_accuracy_and_coverage_are_weighted():
+    X, y, task = problem()
+    weights = np.where(np.abs(y) > 1.0, 3.0, 1.0)
+    label = np.where(y > 0, "yes", "no")
+    found = compare(IndependentClassifier(1.0), X, label, task, weights)
+    right, chance = np.empty(len(y)), np.empty(len(y))
+    inside = np.empty(len(y))
+    for train, test in TaskStratifiedKFold(5).split(X, label, task):
+        model = IndependentClassifier(1.0)
+        model.fit(X[train], label[train], task=task[train], sample_weight=weights[train])
+        right[test] = model.predict(X[test], task=task[test]) == label[test]
+        chance[test] = model.predict_proba(X[test], task=task[test])[:, 1]
+    assert found.accuracy["model"] == pytest.approx(np.average(right, weights=weights))
+    brier = np.average((chance - (label == "yes")) ** 2, weights=weights)
+    assert found.overall["model"] == pytest.approx(brier)
+    for train, test in TaskStratifiedKFold(5).split(X, groups=task):
+        model = HierarchicalRegressor()
+        model.fit(X[train], y[train], task=task[train], sample_weight=weights[train])
+        low, up = model.predict_interval(X[test], 0.5, task=task[test])
+        inside[test] = (low <= y[test]) & (y[test] <= up)
+    covered = compare(HierarchicalRegressor(), X, y, task, weights).covered
+    assert covered[4] == pytest.approx(np.average(inside, weights=weights))
+    assert np.average(inside, weights=weights) != pytest.approx(inside.mean())
+
+
+def test_rows_of_weight_zero_make_no_folds():
+    X, Y = table(n=8)
+    weights = np.repeat([1.0, 0.0], 4)
+    found = compare(PooledRegressor(), X, Y, sample_weight=weights)
+    assert found.test_rows.tolist() == [4, 4]
+    assert_same(found, compare(PooledRegressor(), X[:4], Y[:4]))
+    with pytest.raises(ValueError, match="a single row with an observed y"):
+        compare(PooledRegressor(), X, Y, sample_weight=np.arange(8) == 0)
+
+
+def test_a_class_that_was_not_learned_from_costs_its_full_score():
+    X, y, task = problem()
+    label = np.where(y > 0, "yes", "no")
+    label[3] = "rare"
+    found = compare(PooledClassifier(), X, label, task)
+    classes, losses = np.unique(label), np.empty((2, len(y)))
+    for train, test in TaskStratifiedKFold(5).split(X, label, task):
+        model = PooledClassifier().fit(X[train], label[train], task=task[train])
+        chance = np.zeros((len(test), 3))
+        chance[:, np.isin(classes, model.classes_)] = model.predict_proba(X[test], task=task[test])
+        shares = np.mean(label[train][:, None] == classes, axis=0)
+        right = label[test][:, None] == classes
+        losses[0, test] = 0.5 * ((chance - right) ** 2).sum(axis=1)
+        losses[1, test] = 0.5 * ((shares - right) ** 2).sum(axis=1)
+    assert losses[:, 3].min() > 0.7
+    assert found.overall["model"] == pytest.approx(losses[0].mean())
+    assert found.overall["mean"] == pytest.approx(losses[1].mean())
+
+
+def test_the_constant_is_that_of_each_column():
+    X, Y = table()
+    found = compare(PooledRegressor(), X, Y + np.array([0.0, 1000.0]))
+    np.testing.assert_allclose(found.errors["mean"], Y.std(axis=0), rtol=0.05)
+    right = Y > np.quantile(Y, [0.1, 0.9], axis=0)[[0, 1], [0, 1]]
+    classes = compare(PooledClassifier(), X, right)
+    assert classes.accuracy["mean"] == pytest.approx(0.9)
+    np.testing.assert_allclose(classes.errors["mean"], 0.09, rtol=0.05)
+
+
+def test_a_column_vector_of_classes_is_one_task():
+    X, Y = table()
+    label = np.digitize(Y[:, 0], [-0.5, 0.5])
+    with pytest.warns(UserWarning, match="A column-vector y was passed"):
+        found = compare(PooledClassifier(), X, label[:, None])
+    assert_same(found, compare(PooledClassifier(), X, label))
+
+
+@pytest.mark.parametrize("model", [Ridge(), None, HierarchicalRegressor])
+def test_other_models_are_refused(model):
+    X, y, task = problem()
+    with pytest.raises(TypeError, match="model must be an estimator of comtl, got"):
+        compare(model, X, y, task)
+
+
+@pytest.mark.parametrize(("folds", "error"), [(1, ValueError), (2.0, TypeError), (True, TypeError)])
+def test_folds_are_at_least_two(folds, error):
+    X, y, task = problem()
+    with pytest.raises(error, match="folds must be"):
+        compare(PooledRegressor(), X, y, task, folds=folds)

@@ -10,14 +10,18 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _num_samples
 
+from .arrays import to_numpy
 from .data import encode_tasks, read_rows
-from .frames import read_classes, read_numbers
+from .frames import read_classes, read_numbers, read_weights
 from .hierarchical.bend_evidence import evidence_for_bends
 from .hierarchical.error_bars import ErrorBars
+from .parameters import require_integer
 from .rows import Rows
 from .saving.registry import saved
 from .simpler import simple_fit
+from .task_data import TaskData
 from .training import TaskModel
 
 __all__ = ["Comparison", "compare", "evidence_for_bends"]
@@ -26,8 +30,8 @@ NAMES = ("model", "pooled", "separate", "mean")
 """The model, one ridge model for all tasks, one for each task, and a constant."""
 LEVELS = np.linspace(0.1, 0.9, 9)
 """Probabilities at which intervals are checked."""
-Judged = tuple[TaskModel, Rows]
-"""A fitted model, and the held-out rows as it takes them."""
+Fits = dict[str, tuple[TaskModel, Rows]]
+"""By name a fitted model, and the held-out rows as it takes them."""
 MANY_ROWS = 5000
 """Rows beyond which one fold is held out rather than each in turn."""
 
@@ -36,6 +40,9 @@ MANY_ROWS = 5000
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Errors on held-out rows by task.
+
+    Where y has two dimensions, its observed cells are the rows. What has weight zero is no row, and
+    all means are weighted.
 
     Parameters
     ----------
@@ -47,10 +54,11 @@ class Comparison:
         "RMSE" of a regressor, "Brier score" of a classifier (half the squared distance between
         probabilities and truth, summed over classes); lower is better.
     errors : dict of str to ndarray of shape (n_tasks,)
-        Metric of each task by the names "model", "pooled", "separate" and "mean"; NaN where no row
-        was held out.
+        Metric of each task by the names "model", "pooled", "separate" and "mean" (one constant for
+        all tasks, or for each column of y); NaN where no row was held out.
     overall : dict of str to float
-        Metric of all held-out rows.
+        Metric of all held-out rows. Columns of a two-dimensional y are taken together as they are,
+        which tells something only where they are of one unit; else look at ``errors``.
     accuracy : dict of str to float, or None
         Share of held-out rows whose class was right; None for a regressor.
     gains, gain_errors : dicts of str to ndarray of shape (n_tasks,)
@@ -99,7 +107,7 @@ def compare(
     X, y, task, sample_weight
         As in fit.
     folds : int, default=5
-        Number of folds.
+        Number of folds, at least 2; no more than there are rows are made.
     choose : callable, optional
         Makes the estimator for the training rows of a fold, where its parameters depend on them;
         without it a copy of ``model`` serves.
@@ -123,120 +131,169 @@ def compare(
     >>> found.overall["model"] < min(found.overall["pooled"], found.overall["separate"])
     True
     """
+    _require_model(model)
+    require_integer("folds", folds, low=2)
     rows = Rows(X, y, task, sample_weight)
     reader = clone(model)
     data = rows.read(reader)
-    splits = rows.splits(reader, min(folds, data.X.shape[0]))
-    if data.X.shape[0] > MANY_ROWS:
+    rows = _with_cells(rows, data)
+    count, targets = _num_samples(rows.X), _read_targets(reader, rows, data)
+    splits = rows.splits(reader, min(folds, count))
+    if count > MANY_ROWS:
         splits = splits[:1]
     told = progress or (lambda done, total: None)
     parts = []
     for number, (train, test) in enumerate(splits):
         part, rest = rows.take(train), rows.take(test)
+        before = targets.take(train)
+        _require_columns(before, data.tasks)
         with warnings.catch_warnings():
             # What a fit that stopped early is worth is what is measured here.
             warnings.simplefilter("ignore", ConvergenceWarning)
             told(3 * number, 3 * len(splits))
             own = clone(model) if choose is None else choose(part)
-            fitted: dict[str, Judged] = {"model": (own.fit_within(part), rest)}
+            fitted: Fits = {"model": (own.fit_within(part), rest)}
             for place, name in enumerate(NAMES[1:3], start=1):
                 told(3 * number + place, 3 * len(splits))
                 fitted[name] = simple_fit(name, own, part, rest)
-        parts.append(_held_out(reader, fitted, part, rest, data.tasks))
+        judge = _class_losses if reader._classification else _squared_losses
+        parts.append(judge(fitted, before, targets.take(test)))
     told(3 * len(splits), 3 * len(splits))
-    held = {key: np.concatenate([part[key] for part in parts], axis=-1) for key in parts[0]}
-    return _summed(held, data.tasks, np.bincount(data.codes, minlength=data.n_tasks), reader)
+    found = {key: np.concatenate([part[key] for part in parts], axis=-1) for key in parts[0]}
+    return _summed(found, targets.take(np.concatenate([test for _, test in splits])), data)
 
 
-def _held_out(
-    reader: TaskModel, fitted: dict[str, Judged], part: Rows, rest: Rows, tasks: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Losses (names × cells), tasks, and where they apply hits and intervals of held-out cells."""
-    _, labels = read_rows(reader, rest.X, rest.task)
-    if reader._classification:
-        truth, missing = read_classes(rest.y)
-        before, gaps = read_classes(part.y)
-    else:
-        truth, missing = read_numbers(rest.y, np.dtype(float))
-        before, gaps = read_numbers(part.y, np.dtype(float))
-    codes = np.zeros(len(truth), dtype=np.intp) if labels is None else encode_tasks(labels, tasks)
-    if truth.ndim == 2:
-        codes = np.broadcast_to(np.arange(truth.shape[1]), truth.shape)
-    kept = ~missing
-    found: dict[str, np.ndarray] = {"task": codes[kept]}
-    if reader._classification:
-        found |= _class_losses(fitted, truth, kept, before[~gaps])
-        return found
+@dataclass(frozen=True, eq=False)
+class _Targets:
+    """Targets of rows, in one column or one for each task; weight zero is not observed."""
+
+    values: np.ndarray
+    weights: np.ndarray
+    codes: np.ndarray
+
+    def take(self, numbers: np.ndarray) -> _Targets:
+        return _Targets(self.values[numbers], self.weights[numbers], self.codes[numbers])
+
+    @property
+    def kept(self) -> np.ndarray:
+        return self.weights > 0.0
+
+
+def _require_model(model: Any) -> None:
+    if not isinstance(model, TaskModel):
+        kind = type(model).__name__
+        raise TypeError(f"model must be an estimator of comtl, got {kind}; pass one of these.")
+
+
+def _require_columns(before: _Targets, tasks: np.ndarray) -> None:
+    """Refuse a fold that leaves a column of y without anything to learn from."""
+    unseen = tasks[~before.kept.any(axis=0)] if before.values.ndim == 2 else tasks[:0]
+    if unseen.size:
+        few = f"too few observed values to hold some out: {unseen[:10].tolist()}"
+        raise ValueError(f"y has columns with {few}. Drop these columns.")
+
+
+def _with_cells(rows: Rows, data: TaskData) -> Rows:
+    """Rows with something observed, of a weight above zero: others are not to count in folds."""
+    numbers = rows.counted if data.rows is None else np.unique(data.rows)
+    if len(numbers) < 2:
+        raise ValueError("X has a single row with an observed y of weight above 0; give more.")
+    return rows if len(numbers) == _num_samples(rows.X) else rows.take(numbers)
+
+
+def _read_targets(reader: TaskModel, rows: Rows, data: TaskData) -> _Targets:
+    y = to_numpy(rows.y)
+    values, missing = read_numbers(y, np.dtype(float)) if data.classes is None else read_classes(y)
+    weights = read_weights(to_numpy(rows.sample_weight), values.shape, np.dtype(float))
+    # The weight of a row is that of each of its cells.
+    weights = np.where(missing.T, 0.0, weights.T).T
+    if data.multi_output:
+        seen = weights.any(axis=0)  # Other columns are no tasks.
+        values, weights = values[:, seen], weights[:, seen]
+        return _Targets(values, weights, np.broadcast_to(np.arange(data.n_tasks), values.shape))
+    _, labels = read_rows(reader, rows.X, rows.task)
+    codes = np.zeros(len(y), np.intp) if labels is None else encode_tasks(labels, data.tasks)
+    return _Targets(values.ravel(), weights.ravel(), codes)
+
+
+def _squared_losses(fitted: Fits, before: _Targets, held: _Targets) -> dict[str, np.ndarray]:
+    """Losses (names × targets), and where the model has intervals whether they hold them."""
+    truth, kept = held.values, held.kept
     guesses: list[Any] = [one.predict(own.X, task=own.task) for one, own in fitted.values()]
-    guesses.append(np.full(truth.shape, before[~gaps].mean()))
-    found["losses"] = np.stack([(truth - guess)[kept] ** 2 for guess in guesses])
-    own, _ = fitted["model"]
-    if isinstance(own, ErrorBars):
-        bounds = [own.predict_interval(rest.X, level, task=rest.task) for level in LEVELS]
+    known = np.where(before.kept, before.values, 0.0)
+    guesses.append(np.average(known, axis=0, weights=before.weights))
+    found = {"losses": np.stack([(truth - guess)[kept] ** 2 for guess in guesses])}
+    model, rest = fitted["model"]
+    if isinstance(model, ErrorBars):
+        bounds = [model.predict_interval(rest.X, level, task=rest.task) for level in LEVELS]
         found["inside"] = np.stack([((low <= truth) & (truth <= up))[kept] for low, up in bounds])
     return found
 
 
-def _class_losses(
-    fitted: dict[str, Judged], truth: np.ndarray, kept: np.ndarray, seen: np.ndarray
-) -> dict[str, np.ndarray]:
-    classes, counts = np.unique(seen, return_counts=True)
+def _class_losses(fitted: Fits, before: _Targets, held: _Targets) -> dict[str, np.ndarray]:
+    """Losses and hits (names × targets)."""
+    truth, kept = held.values, held.kept
+    # A class may be held out altogether: to the models it has no chance.
+    classes = np.union1d(before.values[before.kept], truth[kept])
     right = truth[kept][:, None] == classes
     chances, hits = [], []
     for one, own in fitted.values():
         # What is said may be cut elsewhere than at even odds.
-        hits.append(one.predict(own.X, task=own.task)[kept] == truth[kept])
+        hits.append((one.predict(own.X, task=own.task) == truth)[kept])
         chance = one.predict_proba(own.X, task=own.task)
         if truth.ndim == 2:
             chance = np.stack([1.0 - chance, chance], axis=-1)
         # A fold's model may have seen fewer classes than there are.
-        table = np.zeros((kept.sum(), len(classes)))
+        table = np.zeros(right.shape)
         table[:, np.searchsorted(classes, one.classes_)] = chance[kept]
         chances.append(table)
-    chances.append(np.broadcast_to(counts / counts.sum(), right.shape))
-    hits.append(right[:, counts.argmax()])
+    shares = _class_shares(before, classes)
+    chances.append(np.broadcast_to(shares, (*truth.shape, len(classes)))[kept])
+    hits.append((classes[shares.argmax(axis=-1)] == truth)[kept])
     losses = [0.5 * ((chance - right) ** 2).sum(axis=1) for chance in chances]
     return {"losses": np.stack(losses), "hits": np.stack(hits)}
 
 
-def _summed(
-    held: dict[str, np.ndarray], tasks: np.ndarray, rows: np.ndarray, reader: TaskModel
-) -> Comparison:
-    codes, losses = held["task"], dict(zip(NAMES, held["losses"], strict=True))
-    counts = np.bincount(codes, minlength=len(tasks))
-    shape: Callable[[Any], Any] = (lambda v: v) if reader._classification else np.sqrt
+def _class_shares(before: _Targets, classes: np.ndarray) -> np.ndarray:
+    """Share of each class in all rows, or in those of each column of a table."""
+    members = before.values[..., None] == classes
+    weights = np.broadcast_to(before.weights[..., None], members.shape)
+    return np.average(members, axis=0, weights=weights)
+
+
+def _summed(found: dict[str, np.ndarray], held: _Targets, data: TaskData) -> Comparison:
+    codes, weights = held.codes[held.kept], held.weights[held.kept]
+    rows, counts = (np.bincount(one, minlength=data.n_tasks) for one in (data.codes, codes))
+    shares = weights / np.bincount(codes, weights)[codes]
+    losses = dict(zip(NAMES, found["losses"], strict=True))
     gaps = {name: losses[name] - losses["model"] for name in NAMES[1:3]}
-    means = {name: _by_task(gap, codes, counts) for name, gap in gaps.items()}
-    inside = held.get("inside")
-    hits = held.get("hits")
+    inside, hits = found.get("inside"), found.get("hits")
+    shape: Callable[[Any], Any] = np.sqrt if hits is None else lambda v: v
     return Comparison(
-        tasks,
+        data.tasks,
         rows,
         counts,
-        "Brier score" if reader._classification else "RMSE",
-        {name: shape(_by_task(loss, codes, counts)) for name, loss in losses.items()},
-        {name: float(shape(loss.mean())) for name, loss in losses.items()},
-        None if hits is None else _shares(hits),
-        means,
-        {name: _standard_error(gap, codes, counts, means[name]) for name, gap in gaps.items()},
+        "RMSE" if hits is None else "Brier score",
+        {name: shape(_by_task(loss, codes, shares, counts)) for name, loss in losses.items()},
+        {name: float(shape(np.average(loss, weights=weights))) for name, loss in losses.items()},
+        None if hits is None else _accuracy(hits, weights),
+        {name: _by_task(gap, codes, shares, counts) for name, gap in gaps.items()},
+        {name: _standard_error(gap, codes, shares, counts) for name, gap in gaps.items()},
         None if inside is None else LEVELS,
-        None if inside is None else inside.mean(axis=1),
+        None if inside is None else np.average(inside, axis=1, weights=weights),
     )
 
 
-def _shares(hits: np.ndarray) -> dict[str, float]:
-    return {name: float(np.mean(one)) for name, one in zip(NAMES, hits, strict=True)}
+def _accuracy(hits: np.ndarray, weights: np.ndarray) -> dict[str, float]:
+    return dict(zip(NAMES, np.average(hits, axis=1, weights=weights).tolist(), strict=True))
 
 
-def _by_task(values: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    total = np.bincount(codes, values, minlength=len(counts))
-    return np.divide(total, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+def _by_task(values: Any, codes: np.ndarray, shares: Any, counts: np.ndarray) -> np.ndarray:
+    """Means of tasks; ``shares`` are those of rows in the weight of their task."""
+    return np.where(counts > 0, np.bincount(codes, shares * values, len(counts)), np.nan)
 
 
-def _standard_error(
-    values: np.ndarray, codes: np.ndarray, counts: np.ndarray, means: np.ndarray
-) -> np.ndarray:
-    squares = np.bincount(codes, (values - means[codes]) ** 2, minlength=len(counts))
-    pairs = counts * (counts - 1)
-    spread = np.divide(squares, pairs, out=np.full(len(counts), np.nan), where=pairs > 0)
-    return np.sqrt(spread)
+def _standard_error(values: Any, codes: np.ndarray, shares: Any, counts: np.ndarray) -> np.ndarray:
+    gaps = values - _by_task(values, codes, shares, counts)[codes]
+    squares = np.bincount(codes, (shares * gaps) ** 2, len(counts))
+    return np.sqrt(squares * counts / np.where(counts > 1, counts - 1, np.nan))
