@@ -160,7 +160,8 @@ Fewer than five repeats are marked by their number, and have no part in ranks an
 `make leaderboard` from `leaderboard/leaderboard.csv`, and for the paper's methods on syn, school,
 sentiment and newsgroups from `reproduction/*.csv`: same splits, same tuning. On newsgroups models
 with factors learn them on nine tasks and adapt to the new one, with a residual; ITL knows the new
-task's rows alone; all others take the new task as a tenth. Empty cells have not run yet.
+task's rows alone; all others take the new task as a tenth. Empty cells are
+of methods that are not meant for such data, or have not run yet.
 """
 
 
