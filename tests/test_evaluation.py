@@ -1,6 +1,6 @@
 """Comparisons on held-out rows."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -367,3 +367,20 @@ def test_folds_are_at_least_two(folds, error):
     X, y, task = problem()
     with pytest.raises(error, match="folds must be"):
         compare(PooledRegressor(), X, y, task, folds=folds)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gains_of_tasks_make_up_that_of_all(weighted):
+    rng = np.random.default_rng(3)
+    X, task = rng.normal(size=(120, 2)), np.repeat(np.arange(6), 20)
+    y = X @ [1.0, -1.0] + rng.normal(size=6)[task] + rng.normal(size=120)
+    # Tasks differ in weight, so that rows do not tell how much each counts.
+    weights = 10.0 ** rng.integers(-2, 3, 6)[task] if weighted else None
+    found = compare(HierarchicalRegressor(), X, y, task, weights)
+    for name, gains in found.gains.items():
+        total = found.held_out @ gains / found.held_out.sum()
+        wanted = found.overall[name] ** 2 - found.overall["model"] ** 2
+        assert total == pytest.approx(wanted, rel=1e-9)
+    assert weighted or found.held_out.tolist() == found.test_rows.tolist()
+    before = replace(found, test_weights=None)
+    assert before.held_out.tolist() == found.test_rows.tolist()

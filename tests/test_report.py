@@ -258,6 +258,7 @@ def test_comparison_of_other_tasks(fitted):
             "tasks": found.tasks[some],
             "train_rows": found.train_rows[some],
             "test_rows": found.test_rows[some],
+            "test_weights": found.held_out[some],
             "errors": part,
             "gains": gains,
             "gain_errors": spreads,

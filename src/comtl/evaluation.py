@@ -13,13 +13,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples
 
 from .arrays import to_numpy
+from .comparison import Comparison
 from .data import encode_tasks, read_rows
 from .frames import read_classes, read_numbers, read_weights
 from .hierarchical.bend_evidence import evidence_for_bends
 from .hierarchical.error_bars import ErrorBars
 from .parameters import require_integer
 from .rows import Rows
-from .saving.registry import saved
 from .simpler import simple_fit
 from .task_data import TaskData
 from .training import TaskModel
@@ -34,52 +34,6 @@ Fits = dict[str, tuple[TaskModel, Rows]]
 """By name a fitted model, and the held-out rows as it takes them."""
 MANY_ROWS = 5000
 """Rows beyond which one fold is held out rather than each in turn."""
-
-
-@saved
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """Errors on held-out rows by task.
-
-    Where y has two dimensions, its observed cells are the rows. What has weight zero is no row, and
-    all means are weighted.
-
-    Parameters
-    ----------
-    tasks : ndarray of shape (n_tasks,)
-        Labels.
-    train_rows, test_rows : ndarrays of shape (n_tasks,)
-        Rows of each task in all, and rows that were held out.
-    metric : str
-        "RMSE" of a regressor, "Brier score" of a classifier (half the squared distance between
-        probabilities and truth, summed over classes); lower is better.
-    errors : dict of str to ndarray of shape (n_tasks,)
-        Metric of each task by the names "model", "pooled", "separate" and "mean" (one constant for
-        all tasks, or for each column of y); NaN where no row was held out.
-    overall : dict of str to float
-        Metric of all held-out rows. Columns of a two-dimensional y are taken together as they are,
-        which tells something only where they are of one unit; else look at ``errors``.
-    accuracy : dict of str to float, or None
-        Share of held-out rows whose class was right; None for a regressor.
-    gains, gain_errors : dicts of str to ndarray of shape (n_tasks,)
-        How much lower the mean loss (squared error, or Brier score) of each task is than that of
-        "pooled" and "separate", and the standard error of that difference (NaN below two rows).
-    levels, covered : ndarrays of shape (n_levels,), or None
-        Probabilities asked of the intervals, and shares of held-out targets found in them; None
-        where the model has no intervals.
-    """
-
-    tasks: np.ndarray
-    train_rows: np.ndarray
-    test_rows: np.ndarray
-    metric: str
-    errors: dict[str, np.ndarray]
-    overall: dict[str, float]
-    accuracy: dict[str, float] | None
-    gains: dict[str, np.ndarray]
-    gain_errors: dict[str, np.ndarray]
-    levels: np.ndarray | None
-    covered: np.ndarray | None
 
 
 def compare(
@@ -281,6 +235,7 @@ def _summed(found: dict[str, np.ndarray], held: _Targets, data: TaskData) -> Com
         {name: _standard_error(gap, codes, shares, counts) for name, gap in gaps.items()},
         None if inside is None else LEVELS,
         None if inside is None else np.average(inside, axis=1, weights=weights),
+        np.bincount(codes, weights, data.n_tasks),
     )
 
 

@@ -63,10 +63,10 @@ def clear_signs(comparison: Comparison, name: str) -> np.ndarray:
 def overall_sign(comparison: Comparison, name: str) -> int:
     """Sign of the gain over a simpler model on all rows, 0 within two standard errors."""
     gain, error = comparison.gains[name], comparison.gain_errors[name]
-    known = np.isfinite(gain) & (comparison.test_rows > 0)
+    known = np.isfinite(gain) & (comparison.held_out > 0)
     if not known.any():
         return 0
-    rows, gain, error = comparison.test_rows[known], gain[known], error[known]
+    rows, gain, error = comparison.held_out[known], gain[known], error[known]
     # One row has no standard error; its own difference is the best guess at one.
     error = np.where(np.isfinite(error), error, np.abs(gain))
     total, spread = float(rows @ gain), float(np.sqrt(np.sum((rows * error) ** 2)))

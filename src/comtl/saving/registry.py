@@ -13,7 +13,7 @@ MODULES = {
     "TableModel": "comtl.tables.model",
     "Encoder": "comtl.tables.encoder",
     "Column": "comtl.tables.columns",
-    "Comparison": "comtl.evaluation",
+    "Comparison": "comtl.comparison",
 }
 """Where classes live that ``import comtl`` leaves out, since they need more than it does."""
 

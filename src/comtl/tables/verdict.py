@@ -70,7 +70,7 @@ def _sure(comparison: Comparison, name: str) -> bool:
         return abs(ratio - 1.0) > 0.1
     gains, errors, rows = (
         np.asarray(values, dtype=float)
-        for values in (comparison.gains[name], comparison.gain_errors[name], comparison.test_rows)
+        for values in (comparison.gains[name], comparison.gain_errors[name], comparison.held_out)
     )
     seen = rows > 0
     gains, errors, rows = gains[seen], errors[seen], rows[seen]
