@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import norm
 
 from comtl import HierarchicalRegressor, MultitaskRegressor
 from comtl.hierarchical.intervals import TaskErrors, common_variance
+from comtl.hierarchical.quantiles import quantiles
 
 
 def inside(found, spread, rng, level=0.9):
@@ -144,3 +147,21 @@ def test_a_task_never_seen_has_the_noise_of_others_on_average():
     model = HierarchicalRegressor("isotropic", noise="task").fit(X, y, task=task)
     _, deviation = model.predict(X[:5], task=np.full(5, 99), return_std=True)
     assert np.all(deviation > np.sqrt(np.mean(spread**2)) * 0.8)
+
+
+def test_light_tasks_beside_heavy_ones_have_bounds():
+    task, weights = np.repeat([0, 1], 3), np.repeat([1e9, 1e-9], 3)
+    errors = np.array([1.0, -2.0, 0.5, 3.0, -1.0, 0.2])
+    found = TaskErrors.of(errors, weights, task, 2, between=0.0)
+    low, high = found.bounds(0.9)
+    assert np.all(np.isfinite(low)) and np.all(low < high)
+
+
+@given(
+    st.lists(st.tuples(st.floats(-9, 9), st.integers(1, 5)), min_size=1, max_size=30),
+    st.floats(0, 1),
+)
+def test_quantiles_take_a_weight_for_as_many_rows(rows, share):
+    values, weights = (np.array(column) for column in zip(*rows, strict=True))
+    found = quantiles(values, weights.astype(float), np.array(share))
+    assert found == pytest.approx(np.quantile(np.repeat(values, weights), share), abs=1e-9)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _num_samples
 
 from .arrays import to_numpy
 from .comparison import Comparison
@@ -90,8 +89,9 @@ def compare(
     rows = Rows(X, y, task, sample_weight)
     reader = clone(model)
     data = rows.read(reader)
-    rows = _with_cells(rows, data)
-    count, targets = _num_samples(rows.X), _read_targets(reader, rows, data)
+    count, targets = len(rows.counted), _read_targets(reader, rows, data)
+    if count < 2:
+        raise ValueError("X has a single row with an observed y of weight above 0; give more.")
     splits = rows.splits(reader, min(folds, count))
     if count > MANY_ROWS:
         splits = splits[:1]
@@ -145,14 +145,6 @@ def _require_columns(before: _Targets, tasks: np.ndarray) -> None:
     if unseen.size:
         few = f"too few observed values to hold some out: {unseen[:10].tolist()}"
         raise ValueError(f"y has columns with {few}. Drop these columns.")
-
-
-def _with_cells(rows: Rows, data: TaskData) -> Rows:
-    """Rows with something observed, of a weight above zero: others are not to count in folds."""
-    numbers = rows.counted if data.rows is None else np.unique(data.rows)
-    if len(numbers) < 2:
-        raise ValueError("X has a single row with an observed y of weight above 0; give more.")
-    return rows if len(numbers) == _num_samples(rows.X) else rows.take(numbers)
 
 
 def _read_targets(reader: TaskModel, rows: Rows, data: TaskData) -> _Targets:

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from ..problem import Columns
 from ..rows import Rows
+from .basis import Hinges
 from .estimators import HierarchicalClassifier, HierarchicalRegressor
 from .library import is_wide
 from .multitask import MultitaskModel
@@ -67,15 +68,14 @@ def evidence_for_bends(
     rows = Rows(X, y, task, sample_weight).here(reader)
     data = rows.read(reader)
     reader._check_data(data)
-    straight, *bends = reader._bases(data)
+    *_, hinges = reader._bases(data)
+    width = data.n_features + len(hinges.columns)
+    if not len(hinges.columns) or is_wide(width, len(Columns.of(data).task)):
+        return 0.0
     # Stacks take weights as they are, but as a number of rows they would decide alone.
     data = replace(data, weights=data.weights / data.weights.mean())
-    for hinges in bends:
-        width = data.n_features + len(hinges.columns)
-        if not is_wide(width, len(Columns.of(data).task)):
-            bent, plain = (reader._table(data, one) for one in (hinges, straight))
-            return _evidence(reader, bent) - _evidence(reader, plain)
-    return 0.0
+    bent, plain = (reader._table(data, one) for one in (hinges, Hinges.none()))
+    return _evidence(reader, bent) - _evidence(reader, plain)
 
 
 def _evidence(reader: MultitaskModel, table: Table) -> float:

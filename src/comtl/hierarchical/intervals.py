@@ -16,6 +16,7 @@ from scipy.special import gammaln
 from scipy.stats import norm, t
 
 from ..saving.registry import saved
+from .quantiles import quantiles
 
 USUAL, DOUBT = 8.0, 1.5
 """Rows that the common variance counts for where tasks are too few to tell, and the spread of the
@@ -160,24 +161,17 @@ def _usual_range(
     """Bounds of each error beyond which it is an outlier, and no measure of spread."""
     sizes = np.abs(errors)
     order = np.lexsort((sizes, task))
-    present, first = np.unique(task[order], return_index=True)
-    own, whole = weights[order], np.add.reduceat(weights[order], first)
-    reached = np.cumsum(own) - np.repeat(
-        np.cumsum(whole) - whole, np.diff(np.append(first, len(own)))
-    )
-    below = reached <= 0.5 * whole[np.searchsorted(present, task[order])]
-    middle = sizes[order][first + np.add.reduceat(below, first, dtype=np.intp)]
-    usual = np.maximum(middle[np.searchsorted(present, task)], _median(sizes, weights))
-    usual = usual / norm.ppf(0.75)
+    _, first, place = np.unique(task[order], return_index=True, return_inverse=True)
+    own = weights[order]
+    reached, whole = np.cumsum(own), np.bincount(place, own)
+    below = reached - (reached - own)[first][place] <= 0.5 * whole[place]
+    # Beside heavy tasks a light one may have no weight after rounding.
+    halfway = np.minimum(np.bincount(place, below), np.bincount(place) - 1).astype(np.intp)
+    middle = np.empty_like(sizes)
+    middle[order] = sizes[order][first + halfway][place]
+    usual = np.maximum(middle, quantiles(sizes, weights, np.array(0.5))) / norm.ppf(0.75)
     reach = np.where(usual > 0.0, OUTLIER * usual, np.inf)
     return -reach, reach
-
-
-def _median(values: np.ndarray, weights: np.ndarray) -> float:
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weights[order])
-    ends = [np.searchsorted(reached, 0.5 * reached[-1], side=side) for side in ("left", "right")]
-    return float(values[order][ends].mean())
 
 
 def _as_normal(ratios: np.ndarray, freedom: np.ndarray) -> np.ndarray:

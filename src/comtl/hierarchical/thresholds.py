@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .quantiles import quantiles
 from .stacking import counted
 
 METRICS = ("accuracy", "balanced_accuracy", "f1", "macro_f1")
@@ -58,7 +59,7 @@ def _common_cut(
     metric: str, scores: np.ndarray, chance: np.ndarray, weights: np.ndarray, task: np.ndarray
 ) -> tuple[float, float]:
     """What one cut for all tasks reaches, and the cut; of equals the middle one."""
-    ordered = np.unique(_quantiles(scores, weights, np.linspace(0.0, 1.0, CUTS)))
+    ordered = np.unique(quantiles(scores, weights, np.linspace(0.0, 1.0, CUTS)))
     cuts = 0.5 * (ordered[1:] + ordered[:-1]) if len(ordered) > 1 else ordered
     # For every task and cut, the weight of rows above it.
     tasks, codes = np.unique(task, return_inverse=True)
@@ -76,18 +77,6 @@ def _common_cut(
     value = _value(metric, hits, alarms, positive, negative).mean(axis=0)
     best = np.flatnonzero(value >= value.max() - 1e-12)
     return float(value.max()), float(cuts[best[len(best) // 2]])
-
-
-def _quantiles(values: np.ndarray, weights: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Quantiles, between rows in proportion, of rows that are there as often as their weights."""
-    order = np.argsort(values, kind="stable")
-    values, reached = values[order], np.cumsum(weights[order])
-    place = shares * max(reached[-1] - 1.0, 0.0)
-    low, high = (
-        values[np.minimum(np.searchsorted(reached, end, side="right"), len(values) - 1)]
-        for end in (np.floor(place), np.ceil(place))
-    )
-    return low + (place - np.floor(place)) * (high - low)
 
 
 def _value(
