@@ -1,0 +1,1 @@
+"""Fits of small problems, kept as numbers, that changes of the code are held against."""

@@ -1,0 +1,35 @@
+"""Golden fits on disk: their numbers one after the other, and a list of what they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+FOLDER = Path(__file__).parent
+Fits = dict[str, dict[str, np.ndarray]]
+
+
+def write_fits(fits: Fits, about: dict[str, str]) -> None:
+    shapes = {
+        name: {part: value.shape for part, value in fit.items()} for name, fit in fits.items()
+    }
+    flat = [value.ravel() for fit in fits.values() for value in fit.values()]
+    np.savez_compressed(FOLDER / "fits.npz", values=np.concatenate(flat))
+    lines = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in shapes.items())
+    text = f'{{\n "about": {json.dumps(about)},\n "shapes": {{\n{lines}\n }}\n}}\n'
+    (FOLDER / "fits.json").write_text(text)
+
+
+def read_fits() -> Fits:
+    shapes = json.loads((FOLDER / "fits.json").read_text())["shapes"]
+    values, at = np.load(FOLDER / "fits.npz")["values"], 0
+    fits: Fits = {}
+    for name, parts in shapes.items():
+        fits[name] = {}
+        for part, shape in parts.items():
+            size = int(np.prod(shape))
+            fits[name][part] = values[at : at + size].reshape(shape)
+            at += size
+    return fits
