@@ -1,0 +1,158 @@
+"""Imports run one way, in no circle, for a name that is used, and only what is needed."""
+
+import ast
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import comtl
+
+SOURCE = Path(comtl.__file__).parent
+ORDER = tuple(
+    """
+    arrays files saving threads blocks relations penalties learned_relations losses
+    factors column_moments device_design design state solvers datafits task_data frames
+    device_data data own_rows predictor problem memberships systems steps gauge
+    extrapolation alternation beyond_span adaptation clusters conversion shown fitted
+    parameters folds rows partitions sparse_relations starts starting batches
+    cluster_starts packing disk docstrings progress training outputs checkpoints base
+    coclustering estimators baselines grid search model_selection hierarchical
+    onnx_export simpler comparison evaluation views tables datasets report demo
+    experiments plot comtl commands cli __main__
+    """.split()
+)
+"""Packages and modules at the top; each imports only from those before it."""
+AGAINST_THE_ORDER = {
+    ("datafits.partitioned", "partitions"),
+    ("datafits.partitioned_quadratic", "partitions"),
+    ("fitted", "onnx_export"),
+    ("shown", "report"),
+    ("tables.fitting", "comtl"),
+    ("tables.model", "report"),
+}
+"""Modules that import from a room behind their own, some only in a function. No more of them."""
+FOR_A_SIDE_EFFECT = {"hierarchical.model", "partitions.rows"}
+"""Modules with an import whose name is not used. No more of them."""
+HEAVY = {"dask", "distributed", "matplotlib", "pandas", "torch"}
+LATER = {"commands", "experiments", "plot", "report", "tables"}
+"""What ``import comtl`` leaves out: libraries, and rooms of its own."""
+MOST_MODULES = 145
+"""Modules of comtl that ``import comtl`` may load. It may only fall."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One module imports another, perhaps only in a function or for a type checker."""
+
+    importer: str
+    imported: str
+    lazy: bool
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Files by the names of their modules below comtl; the package itself is ''."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def targets(node, name):
+    """Modules of comtl that an import statement in module ``name`` imports."""
+    if isinstance(node, ast.Import):
+        absolute = [alias.name for alias in node.names]
+    else:
+        parts = ["comtl", *filter(None, name.split("."))]
+        is_package = modules()[name].name == "__init__.py"
+        base = parts[: len(parts) - node.level + is_package] if node.level else []
+        base = ".".join([*base, *filter(None, [node.module])])
+        absolute = [f"{base}.{alias.name}" for alias in node.names]
+    for full in absolute:
+        root, _, rest = full.partition(".")
+        if root == "comtl":
+            # What is no module is a name in one.
+            yield rest if rest in modules() else rest.rpartition(".")[0]
+
+
+def deferred(node):
+    """Whether what is in a statement runs later, or never."""
+    if isinstance(node, ast.If):
+        return ast.unparse(node.test) == "TYPE_CHECKING"
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+
+
+@cache
+def imports() -> tuple[Import, ...]:
+    found = set()
+    for name, path in modules().items():
+        tree = ast.parse(path.read_text())
+        inner = {id(node) for part in ast.walk(tree) if deferred(part) for node in ast.walk(part)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                for target in targets(node, name):
+                    found.add(Import(name, target, id(node) in inner))
+    return tuple(sorted(found, key=lambda one: (one.importer, one.imported)))
+
+
+def room(name):
+    return name.partition(".")[0] or "comtl"
+
+
+def against_the_order():
+    places = {name: place for place, name in enumerate(ORDER)}
+    return {
+        (one.importer, room(one.imported))
+        for one in imports()
+        if places[room(one.importer)] < places[room(one.imported)]
+    }
+
+
+def test_the_order_names_every_room():
+    assert sorted(ORDER) == sorted({room(name) for name in modules()})
+
+
+def test_imports_run_one_way():
+    assert against_the_order() - AGAINST_THE_ORDER == set()
+
+
+def test_what_was_put_right_is_no_exception_any_more():
+    assert AGAINST_THE_ORDER - against_the_order() == set()
+
+
+def test_modules_do_not_import_in_a_circle():
+    graph = {name: set() for name in modules()}
+    for one in imports():
+        if not one.lazy:
+            graph[one.importer].add(one.imported)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle of imports: {' <- '.join(error.args[1])}")
+
+
+def test_nothing_is_imported_for_its_side_effect():
+    unused = {
+        name
+        for name, path in modules().items()
+        if path.name != "__init__.py" and "F401" in path.read_text()
+    }
+    assert unused == FOR_A_SIDE_EFFECT
+
+
+def test_importing_comtl_loads_little():
+    # scikit-learn loads pandas where it is installed.
+    code = (
+        "import sklearn.base, sys; old = {*sys.modules}; import comtl; print(*{*sys.modules} - old)"
+    )
+    loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    own = [name.removeprefix("comtl.") for name in loaded if room(name) == "comtl"]
+    assert HEAVY.isdisjoint(loaded)
+    assert LATER.isdisjoint(part for name in own for part in name.split("."))
+    assert len(own) <= MOST_MODULES

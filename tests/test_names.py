@@ -1,0 +1,33 @@
+"""A name means one thing: no module and no class is there twice."""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import comtl
+
+SOURCE = Path(comtl.__file__).parent
+MODULES_TWICE = set(
+    """
+    adaptation base cells data demo errors estimators files fits losses model newsgroups partitioned
+    penalties problem related relations rows school sentiment steps synthetic text words
+    """.split()
+)
+CLASSES_TWICE = {"Experiment", "HeldOut", "Spread", "Table", "View"}
+
+
+def twice(names):
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
+def test_no_module_is_there_twice():
+    names = [path.stem for path in SOURCE.rglob("*.py")]
+    # The lists hold what is left of old doubles: a name that is no longer double leaves its list.
+    assert twice(names) - {"__init__", "__main__"} == MODULES_TWICE
+
+
+def test_no_class_is_there_twice():
+    trees = [ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")]
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    names = [node.name for node in nodes if isinstance(node, ast.ClassDef)]
+    assert twice(names) == CLASSES_TWICE

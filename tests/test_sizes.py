@@ -1,0 +1,50 @@
+"""No room grows: lines of Python by package, against a budget that may only fall."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import comtl
+
+SOURCE = Path(comtl.__file__).parent
+BUDGET = {
+    "top": 10494,
+    "arrays": 1027,
+    "baselines": 1390,
+    "batches": 1458,
+    "commands": 1043,
+    "datafits": 1799,
+    "datasets": 1027,
+    "experiments": 2750,
+    "hierarchical": 4283,
+    "partitions": 1862,
+    "plot": 642,
+    "report": 934,
+    "saving": 614,
+    "solvers": 768,
+    "tables": 2248,
+}
+"""Lines of each package; "top" are the modules beside the packages."""
+SLACK = 40, 0.03
+"""Lines, or the share of a budget if that is more, by which a room may stay below it."""
+
+
+def sizes():
+    lines = Counter()
+    for path in SOURCE.rglob("*.py"):
+        parts = path.relative_to(SOURCE).parts
+        lines[parts[0] if len(parts) > 1 else "top"] += len(path.read_text().splitlines())
+    return lines
+
+
+def test_the_budget_names_every_room():
+    assert set(BUDGET) == set(sizes())
+
+
+@pytest.mark.parametrize("room", BUDGET)
+def test_rooms_keep_to_their_budget(room):
+    size, budget = sizes()[room], BUDGET[room]
+    assert size <= budget, f"{room} has {size} lines, {size - budget} more than its budget"
+    slack = max(SLACK[0], int(SLACK[1] * budget))
+    assert size >= budget - slack, f"well done: lower the budget of {room} to {size}"
