@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from .arrays import Array, namespace
-from .datafits.base import Datafit, Expansion, Quadratic, TaskQuadratic
+from .datafits.base import Datafit, Expansion, TaskQuadratic
 from .extrapolation import Reach, beyond
 from .factors import Factors
 from .gauge import gauge_step
@@ -222,7 +222,7 @@ def _solved_at_once(datafit: Datafit, state: State) -> bool:
     return not related and state.factors.S is None and not state.pools
 
 
-def _by_task(datafit: Datafit, state: State) -> Quadratic:
+def _by_task(datafit: Datafit, state: State) -> TaskQuadratic:
     """Loss by what a sweep may still move after ``F``: the tasks' intercepts, mostly more."""
     point = state.factors
     if _only_features(state):
@@ -243,7 +243,7 @@ def _only_features(state: State) -> bool:
     return state.penalties.keys() <= state.fixed | {"F"}
 
 
-def _moved(datafit: Datafit, quadratic: Quadratic, old: State, new: State) -> Quadratic:
+def _moved(datafit: Datafit, quadratic: TaskQuadratic, old: State, new: State) -> TaskQuadratic:
     """Loss by the same unknowns at a new point with the same ``F``."""
     if not datafit.loss.quadratic:
         return _by_task(datafit, new)
@@ -273,7 +273,7 @@ def descend(datafit: Datafit, old: State, new: State) -> State:
     return old
 
 
-def pooled(datafit: Datafit, quadratic: Quadratic, state: State) -> State:
+def pooled(datafit: Datafit, quadratic: TaskQuadratic, state: State) -> State:
     """Lower the penalty of the intercepts' deviations to its present estimate, never raise it."""
     if not state.pools:
         return state

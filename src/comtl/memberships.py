@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from .arrays import Array, namespace, to_numpy
-from .datafits.base import Datafit, Expansion, Quadratic
+from .datafits.base import Datafit, Expansion, TaskQuadratic
 from .factors import Factors
 from .penalties import Constraint
 from .saving.registry import saved
@@ -92,7 +92,9 @@ def feature_moves(datafit: Datafit, expansion: Expansion, state: State) -> tuple
     return point, Solution(point.F, "moves", not moved, {"iterations": rounds})
 
 
-def task_moves(datafit: Datafit, quadratic: Quadratic, state: State) -> tuple[Factors, Solution]:
+def task_moves(
+    datafit: Datafit, quadratic: TaskQuadratic, state: State
+) -> tuple[Factors, Solution]:
     """Move each task to the cluster that serves its own rows best."""
     point = state.factors
     slope, hessian = quadratic.gradient[:, :-1], quadratic.hessian[:, :-1, :-1]

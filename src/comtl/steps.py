@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .arrays import Array, namespace
-from .datafits.base import Datafit, Expansion, Quadratic, TaskQuadratic
+from .datafits.base import Datafit, Expansion, TaskQuadratic
 from .factors import Factors
 from .memberships import feature_moves
 from .solvers.arrow import solve_arrow
@@ -114,7 +114,7 @@ def shared_step(
     return _by_conjugate_gradients(system, inner)
 
 
-def task_step(quadratic: Quadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:
+def task_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:
     """Minimise over ``G`` and the deviations of the intercepts."""
     point, penalty = state.factors, state.penalties["G"]
     xp = namespace(point.G)
@@ -137,8 +137,7 @@ def task_step(quadratic: Quadratic, state: State, inner: Inner) -> tuple[Factors
     narrow = low.shape[1] == width and width <= WOODBURY_WIDTH
     if penalty.smooth and (narrow or not low.shape[1]):
         return _tasks_moved(state, quadratic.solve(core, low, ridge, push), turn)
-    whole = TaskQuadratic(quadratic.hessian, quadratic.gradient, quadratic.value)
-    hessian, _, _, right = whole.system(core, low, ridge, push)
+    hessian, _, _, right = quadratic.system(core, low, ridge, push)
     if not penalty.smooth:
         # None of these penalties couples tasks, so each has its own length of step.
         steepest = xp.linalg.eigvalsh(regular(hessian, ridge))[:, -1:]
@@ -174,7 +173,7 @@ def _tasks_moved(state: State, solution: Solution, turn: Array | None) -> tuple[
     return point.with_(**changes), solution
 
 
-def whole_step(quadratic: Quadratic, state: State) -> tuple[Factors, Solution]:
+def whole_step(quadratic: TaskQuadratic, state: State) -> tuple[Factors, Solution]:
     """Minimise over the shared part, ``G`` and all intercepts together, where ``F`` is one.
 
     The penalty of ``G`` must be smooth; what it couples between tasks is left to the task step.
@@ -211,7 +210,7 @@ def whole_step(quadratic: Quadratic, state: State) -> tuple[Factors, Solution]:
     return point.with_(**changes), solution
 
 
-def core_step(quadratic: Quadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:
+def core_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:
     """Minimise over ``S``: a dense system of K1·K2 unknowns."""
     point, penalty = state.factors, state.penalties["S"]
     xp = namespace(point.G)
@@ -267,7 +266,7 @@ def _pull(slopes: Array, curvatures: Array, state: State) -> Array:
     return (slopes + double * state.factors.deviations) / (curvatures + double)
 
 
-def intercept_pooling(quadratic: Quadratic, datafit: Datafit, state: State) -> float:
+def intercept_pooling(quadratic: TaskQuadratic, datafit: Datafit, state: State) -> float:
     """Estimate the penalty of the deviations, noise over variance, from the residuals at hand.
 
     A one-way random-effects moment estimate (DerSimonian and Laird) on the working residuals

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -20,36 +19,8 @@ _TASKS = 4096
 """Tasks summed up at a time."""
 
 
-class Quadratic(ABC):
-    """Loss as a quadratic of each task's own latent weights and intercept, wherever it is held."""
-
-    hessian: Any
-    gradient: Any
-    value: float
-    slopes: Any
-    """Derivative by each task's intercept."""
-    curvatures: Any
-    """Second derivative by each task's intercept."""
-
-    @abstractmethod
-    def moved(self, step: Array) -> Quadratic:
-        """Return the same quadratic about the point moved by ``step`` (T, k+1)."""
-
-    @abstractmethod
-    def solve(self, core: Array | None, low: Array, ridge: Array, push: Array) -> Solution:
-        """Step of all tasks' ``(g_t, b_t)`` to the least of loss and penalty together.
-
-        The latent weights are ``S g_t``. The penalty has the gradient ``push`` (T, n) and the
-        Hessian of ``ridge`` (n,) less what couples tasks, ``low`` (T, k); n leaves out what stays.
-        """
-
-    @abstractmethod
-    def core_sums(self, G: Array, rows: int) -> tuple[Array, Array]:
-        """Hessian (K1², K2²) and gradient (K1, K2) by a core of K1 = ``rows`` rows."""
-
-
 @dataclass(frozen=True)
-class TaskQuadratic(Quadratic):
+class TaskQuadratic:
     """Loss as a quadratic of each task's own latent weights and intercept.
 
     With ``z = xᵀF`` the score of a row is ``z·a_t + b_t``. ``hessian`` (T, k+1, k+1) and
@@ -78,6 +49,11 @@ class TaskQuadratic(Quadratic):
         return lift.T @ (self.hessian @ lift), self.gradient @ lift
 
     def solve(self, core: Array | None, low: Array, ridge: Array, push: Array) -> Solution:
+        """Step of all tasks' ``(g_t, b_t)`` to the least of loss and penalty together.
+
+        The latent weights are ``S g_t``. The penalty has the gradient ``push`` (T, n) and the
+        Hessian of ``ridge`` (n,) less what couples tasks, ``low`` (T, k); n leaves out what stays.
+        """
         return solve_coupled_blocks(*self.system(core, low, ridge, push))
 
     def system(
@@ -89,6 +65,7 @@ class TaskQuadratic(Quadratic):
         return hessian[:, :size, :size], low, ridge, -(gradient[:, :size] + push)
 
     def core_sums(self, G: Array, rows: int) -> tuple[Array, Array]:
+        """Hessian (K1², K2²) and gradient (K1, K2) by a core of K1 = ``rows`` rows."""
         xp = namespace(G)
         tasks, width = G.shape
         matrix = xp.zeros((rows * rows, width * width), dtype=G.dtype)
@@ -100,6 +77,7 @@ class TaskQuadratic(Quadratic):
         return matrix, self.gradient[:, :rows].T @ G
 
     def moved(self, step: Array) -> TaskQuadratic:
+        """Return the same quadratic about the point moved by ``step`` (T, k+1)."""
         gradient = self.gradient + (self.hessian @ step[:, :, None])[:, :, 0]
         # The mean slope over the way, so that what cancels does so in one product.
         value = self.value + 0.5 * dot(self.gradient + gradient, step)
@@ -180,7 +158,7 @@ class Expansion(ABC):
         """Gradient by ``a_t`` (T, k) of scores ``xᵀ F a_t``."""
 
     @abstractmethod
-    def task_quadratic(self, features: Array) -> Quadratic:
+    def task_quadratic(self, features: Array) -> TaskQuadratic:
         """Return the loss as a quadratic of ``(a_t, b_t)``."""
 
 

@@ -20,13 +20,11 @@ from ..partitions import shares
 from ..partitions.shares import Terms
 from ..partitions.sums import Sums
 from ..partitions.workers import Handle, Workers
-from .base import Datafit, Expansion, Quadratic, TaskQuadratic
+from .base import Datafit, Expansion, TaskQuadratic
 
-numbers = count()
-"""What tells points and features apart."""
+_numbers = count()
+"""What tells points apart."""
 
-MOST_BLOCKS = 2**23
-"""Numbers in the tasks' quadratics up to which they come here; beyond, they stay with the rows."""
 CROWDED = 4
 """Partitions that a task has rows in, on average, from which all tasks go to every worker."""
 FEW = 2**18
@@ -145,7 +143,7 @@ class Spread:
     """A point as the workers get it, sent when it is first asked for."""
 
     def __init__(self, datafit: PartitionedDatafit, point: Factors) -> None:
-        self.datafit, self.point, self.number = datafit, point, next(numbers)
+        self.datafit, self.point, self.number = datafit, point, next(_numbers)
 
     @cached_property
     def common(self) -> Handle:
@@ -179,12 +177,6 @@ class PartitionedExpansion(Expansion):
     ) -> Sums:
         common = (self.at.common, *common)
         return self.datafit.run(work, self.at.own, *columns, common=common, size=size)
-
-    def sent(self, work: Any, *columns: Any, common: tuple[Any, ...] = ()) -> list[Handle]:
-        """Handles of what some work makes of every partition at this point."""
-        fit = self.datafit
-        common = (fit.terms_held, self.at.common, *common)
-        return fit.workers.map(work, fit.pieces, fit.labels, self.at.own, *columns, common=common)
 
     def _held(self, mixing: Array) -> list[Handle]:
         """Mixing of the tasks, sent once for all products with it."""
@@ -234,14 +226,7 @@ class PartitionedExpansion(Expansion):
         sums = self._run(shares.task_gradient, common=common, size=(0, features.shape[1]))
         return self.datafit.by_task(sums)[0]
 
-    def task_quadratic(self, features: Array) -> Quadratic:
-        if self.datafit.n_tasks * (features.shape[1] + 1) ** 2 > MOST_BLOCKS:
-            # Not above: it is built on expansions.
-            from .partitioned_quadratic import PartitionedQuadratic
-
-            found = PartitionedQuadratic.of(self, features)
-            self._value = found.value
-            return found
+    def task_quadratic(self, features: Array) -> TaskQuadratic:
         own = features is self.at.point.F
         common = (None if own else self.datafit.workers.hold(features),)
         size = (0, (features.shape[1] + 1) ** 2)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..datafits.base import TaskQuadratic
 from ..datafits.gram import GramDatafit
 from ..datafits.rows import RowsDatafit
 from ..datafits.rows_expansion import RowsExpansion
@@ -17,7 +16,6 @@ from ..design import Design
 from ..factors import Factors
 from ..losses import Loss
 from ..problem import Units, complete_table, row_weights
-from ..solvers.woodbury import coupling_capacity, solve_coupled_blocks, uncoupled_rest
 from .pieces import Piece, View
 from .sums import Sums
 
@@ -166,99 +164,6 @@ def task_quadratic(
     features = here.expansion.point.F if features is None else features
     found = here.expansion.task_quadratic(features)
     return Sums((found.value,), here.places, (found.hessian, found.gradient))
-
-
-# ---- the tasks' quadratics, held where the rows are ---------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Held:
-    """Quadratics of a partition: of tasks that it has alone, and of those it shares."""
-
-    alone: TaskQuadratic
-    shared: TaskQuadratic
-    slopes: Array
-    curvatures: Array
-
-
-def held(
-    terms: Terms, common: Common, features: Any, piece: Piece, labels: Any, own: Own, kept: Any
-) -> Held:
-    """Quadratics at a point: those at hand, where they are asked for again.
-
-    ``features`` is None for those of the point, or a pair of a number and an array. ``kept`` says
-    which tasks the partition has alone.
-    """
-
-    def make() -> Held:
-        expansion = at(terms, common, piece, labels, own).expansion
-        F = expansion.point.F if features is None else features[1]
-        found = expansion.task_quadratic(F)
-        alone, shared = (
-            TaskQuadratic(found.hessian[mask], found.gradient[mask], found.value)
-            for mask in (kept, ~kept)
-        )
-        return Held(alone, shared, found.slopes, found.curvatures)
-
-    key = terms.number, common[0], None if features is None else features[0]
-    return piece.made("quadratic", key, make)
-
-
-def quadratic_start(*told: Any) -> tuple[Sums, Sums]:
-    """Loss and derivatives by the intercepts; blocks of the tasks that others have too."""
-    here, kept = held(*told), told[-1]
-    _, places = share(told[0], told[3], told[4])
-    shared = here.shared
-    return (
-        Sums((shared.value,), places, (here.slopes, here.curvatures)),
-        Sums((), places[~kept], (shared.hessian, shared.gradient)),
-    )
-
-
-def _alone(moved: Array | None, told: list[Any]) -> tuple[TaskQuadratic, np.ndarray]:
-    """Quadratic of the tasks that a partition has alone, about a point moved since."""
-    alone = held(*told).alone
-    _, places = share(told[0], told[3], told[4])
-    return alone if moved is None else alone.moved(moved), places[told[-1]]
-
-
-def quadratic_moved(*told: Any) -> Sums:
-    """Change of the loss by a step, and derivatives by the intercepts after it."""
-    *rest, moved, step = told
-    before, places = _alone(moved, rest)
-    after = before.moved(step)
-    return Sums((after.value - before.value,), places, (after.slopes,))
-
-
-def quadratic_capacity(core: Any, ridge: Array, *told: Any) -> Sums:
-    """What the tasks add to the system that couples them."""
-    *rest, moved, low, push = told
-    here, places = _alone(moved, rest)
-    return Sums(coupling_capacity(*here.system(core, low, ridge, push)), places)
-
-
-def quadratic_rest(core: Any, ridge: Array, answer: Array | None, *told: Any) -> Sums:
-    """Steps of the tasks, once they have met."""
-    *rest, moved, low, push = told
-    here, places = _alone(moved, rest)
-    system = here.system(core, low, ridge, push)
-    if answer is None:
-        return Sums((), places, (solve_coupled_blocks(*system).value,))
-    return Sums((), places, (uncoupled_rest(*system, answer),))
-
-
-def quadratic_core(rows: int, *told: Any) -> Sums:
-    """Hessian and gradient by the core."""
-    *rest, moved, G = told
-    here, places = _alone(moved, rest)
-    return Sums(here.core_sums(G, rows), places)
-
-
-def quadratic_whole(*told: Any) -> Sums:
-    """Blocks themselves, for steps that need them in one place."""
-    *rest, moved = told
-    here, places = _alone(moved, rest)
-    return Sums((), places, (here.hessian, here.gradient))
 
 
 # ---- lines and losses ---------------------------------------------------------------------------

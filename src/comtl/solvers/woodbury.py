@@ -82,13 +82,17 @@ def solve_coupled_blocks(blocks: Array, low: Array, ridge: Array, right: Array) 
     """
     if not low.shape[-1]:
         return Solution(_uncoupled(blocks, ridge, right), "blocks")
-    if len(_slices(blocks)) > 1:
-        answer = meeting(*coupling_capacity(blocks, low, ridge, right))
-        return Solution(uncoupled_rest(blocks, low, ridge, right, answer), "woodbury")
-    # Few enough blocks for their inverses to serve twice.
-    inverse = namespace(blocks).linalg.inv(regular(blocks, ridge))
-    answer = meeting(*_capacity(inverse, low, right))
-    return Solution((inverse @ _pushed(low, right, answer)[..., None])[..., 0], "woodbury")
+    xp = namespace(blocks)
+    parts = _slices(blocks)
+    matrix, seen = 0.0, 0.0
+    for part in parts:
+        inverse = xp.linalg.inv(regular(blocks[..., part, :, :], ridge))
+        more = _capacity(inverse, low[..., part, :], right[..., part, :])
+        matrix, seen = matrix + more[0], seen + more[1]
+    pushed = _pushed(low, right, _coupling(matrix, seen))
+    if len(parts) > 1:  # Blocks are inverted a second time rather than kept.
+        return Solution(_uncoupled(blocks, ridge, pushed), "woodbury")
+    return Solution((inverse @ pushed[..., None])[..., 0], "woodbury")
 
 
 def _slices(blocks: Array) -> list[slice]:
@@ -106,20 +110,6 @@ def _uncoupled(blocks: Array, ridge: Array, right: Array) -> Array:
     return result
 
 
-def coupling_capacity(blocks: Array, low: Array, ridge: Array, right: Array) -> tuple[Array, Array]:
-    """What tasks add to the system that couples them, and to its right side.
-
-    Sums over tasks: those of several parts of the tasks are added up.
-    """
-    xp = namespace(blocks)
-    mixed, seen = 0.0, 0.0
-    for part in _slices(blocks):
-        inverse = xp.linalg.inv(regular(blocks[..., part, :, :], ridge))
-        more = _capacity(inverse, low[..., part, :], right[..., part, :])
-        mixed, seen = mixed + more[0], seen + more[1]
-    return mixed, seen
-
-
 def _capacity(inverse: Array, low: Array, right: Array) -> tuple[Array, Array]:
     """Capacitance over pairs (column of N, unknown), I - Σ_t n_t n_tᵀ ⊗ J E_t⁻¹ J, but for I."""
     xp, width = namespace(low), low.shape[-1]
@@ -130,23 +120,15 @@ def _capacity(inverse: Array, low: Array, right: Array) -> tuple[Array, Array]:
     return pairs.mT @ inner, low.mT @ base
 
 
-def meeting(mixed: Array, seen: Array) -> Array:
+def _coupling(matrix: Array, seen: Array) -> Array:
     """Solve the system that couples all tasks."""
-    xp = namespace(mixed)
+    xp = namespace(matrix)
     width = seen.shape[-1]
     count = width * width
-    mixed = paired(mixed, width, width)
-    capacitance = xp.eye(count, dtype=mixed.dtype) - 0.5 * (mixed + mixed.mT)
+    matrix = paired(matrix, width, width)
+    capacitance = xp.eye(count, dtype=matrix.dtype) - 0.5 * (matrix + matrix.mT)
     answer = xp.linalg.solve(capacitance, xp.reshape(seen, (*seen.shape[:-2], count, 1)))
     return xp.reshape(answer, seen.shape)
-
-
-def uncoupled_rest(blocks: Array, low: Array, ridge: Array, right: Array, answer: Array) -> Array:
-    """Unknowns of each task, once the tasks have met in ``answer``.
-
-    Blocks are inverted a second time rather than kept.
-    """
-    return _uncoupled(blocks, ridge, _pushed(low, right, answer))
 
 
 def _pushed(low: Array, right: Array, answer: Array) -> Array:
