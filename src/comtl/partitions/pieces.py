@@ -15,7 +15,6 @@ from ..data import encode_tasks
 from ..problem import Columns, binary_cells, complete_table
 from ..rows import Rows
 from ..task_data import TaskData
-from .memory import keep_freed_memory
 
 _numbers = count()
 
@@ -158,7 +157,6 @@ def read_piece(
 
     ``chosen`` are the numbers of the rows that count; all of them without it.
     """
-    keep_freed_memory()
     rows = Rows(X, y, task, sample_weight)
     if chosen is not None:
         rows = rows.take(chosen)
