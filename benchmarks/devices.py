@@ -45,20 +45,18 @@ def device_rows(library: str, rows: int, columns: int) -> tuple[Any, Callable[[]
 
 
 def products(library: str, rows: int = 2_000_000, columns: int = 1_000) -> None:
-    """Both products of a step, plain and in batches."""
+    """Both products of a step."""
     from comtl import blocks
     from comtl.arrays import namespace
 
     X, wait = device_rows(library, rows, columns)
     xp = namespace(X)
-    print("| k | rows of one product | X @ V | X.T @ R |\n| --- | --- | --- | --- |")
+    print("| k | X @ V | X.T @ R |\n| --- | --- | --- |")
     for width in (1, 16, 17):
         V, R = xp.ones((columns, width), dtype=X.dtype), xp.ones((rows, width), dtype=X.dtype)
-        for size in (None, 2_000, 50_000):
-            blocks.DEVICE_ROWS = size
-            forth = milliseconds(lambda V=V: blocks.device_forward(X, V), wait)
-            back = milliseconds(lambda R=R: blocks.device_backward(X, R), wait)
-            print(f"| {width} | {size or 'all'} | {forth:.2f} ms | {back:.2f} ms |", flush=True)
+        forth = milliseconds(lambda V=V: blocks.device_forward(X, V), wait)
+        back = milliseconds(lambda R=R: blocks.device_backward(X, R), wait)
+        print(f"| {width} | {forth:.2f} ms | {back:.2f} ms |", flush=True)
 
 
 def operator(library: str, rows: int = 1_000_000, columns: int = 1_000, width: int = 16) -> None:

@@ -126,11 +126,6 @@ def test_more_features_than_grams_have_room_for(library, monkeypatch):
     assert_follows(library, lambda: BiFactorRegressor(2, **FIXED), wide, Y, TASK)
 
 
-def test_products_in_batches(library, monkeypatch):
-    monkeypatch.setattr("comtl.blocks.DEVICE_ROWS", 50)
-    assert_follows(library, lambda: BiFactorClassifier(2, **FIXED), X, TWO, TASK)
-
-
 def test_long_segments_are_summed_in_pieces(library, monkeypatch):
     monkeypatch.setattr("comtl.arrays.segments.PIECE", 7)
     assert_follows(library, lambda: BiFactorClassifier(2, **FIXED), X, TWO, TASK)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from .arrays import Array, contiguous, is_packed, namespace, on_device
+from .arrays import Array, is_packed, namespace, on_device
 from .threads import available_threads, in_order
 
 Result = TypeVar("Result")
@@ -26,10 +26,6 @@ THREAD_WORK = {"dense": 2**24, "sparse": 2**21}
 least and most rows; rows that one call of BLAS takes, and the product of sizes up to which that
 pays; cells of a chunk, and its most rows; cells times columns below which threads cost more than
 they save."""
-DEVICE_ROWS: int | None = None
-"""Rows of one product on a device, where all rows are taken in a batch of products; None: one
-product of all rows, which runs at the speed of the memory already, see benchmarks/devices.md.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,42 +206,13 @@ def across(rows: Any) -> Any:
 
 
 def device_forward(rows: Any, right: Array) -> Array:
-    """``rows @ right`` where both lie, in one product or in a batch of them."""
-    if is_packed(rows):
-        return rows.forward(right)
-    stack = _stacked(rows)
-    if stack is None:
-        return rows @ right
-    whole, rest = stack
-    xp = namespace(right)
-    count = whole.shape[0] * whole.shape[1]
-    product = xp.reshape(xp.matmul(whole, right), (count, right.shape[1]))
-    return product if not rest.shape[0] else xp.concat([product, rest @ right], axis=0)
+    """``rows @ right`` where both lie."""
+    return rows.forward(right) if is_packed(rows) else rows @ right
 
 
 def device_backward(rows: Any, left: Array) -> Array:
-    """``rows.T @ left`` where both lie, in one product or as the sum over a batch of them."""
-    if is_packed(rows):
-        return rows.backward(left)
-    stack = _stacked(rows)
-    if stack is None:
-        return rows.T @ left
-    whole, rest = stack
-    xp = namespace(left)
-    done = whole.shape[0] * whole.shape[1]
-    pieces = xp.reshape(left[:done, ...], (*whole.shape[:2], left.shape[1]))
-    total = xp.sum(xp.matmul(xp.permute_dims(whole, (0, 2, 1)), pieces), axis=0)
-    return total if not rest.shape[0] else total + rest.T @ left[done:, ...]
-
-
-def _stacked(rows: Any) -> tuple[Array, Array] | None:
-    """Rows as a batch of matrices without a copy, and those left over; None for one product."""
-    count = 0 if DEVICE_ROWS is None else rows.shape[0] // DEVICE_ROWS
-    if DEVICE_ROWS is None or count < 2 or not contiguous(rows):
-        return None
-    done = count * DEVICE_ROWS
-    whole = namespace(rows).reshape(rows[:done, ...], (count, DEVICE_ROWS, rows.shape[1]))
-    return whole, rows[done:, ...]
+    """``rows.T @ left`` where both lie."""
+    return rows.backward(left) if is_packed(rows) else rows.T @ left
 
 
 def plus(total: Array | None, part: Array | None) -> Array | None:

@@ -224,18 +224,3 @@ def bits_of(dtype: Any, like: Array) -> int:
     32
     """
     return int(namespace(like).finfo(dtype).bits)
-
-
-def contiguous(values: Array) -> bool:
-    """Whether the rows of an array lie one after the other, so that it can be cut without a copy.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import contiguous
-    >>> contiguous(np.ones((2, 3))), contiguous(np.ones((2, 3)).T)
-    (True, False)
-    """
-    if array_api_compat.is_torch_array(values):
-        return bool(values.is_contiguous())
-    return bool(values.flags.c_contiguous) if hasattr(values, "flags") else True
