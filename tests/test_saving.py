@@ -317,18 +317,6 @@ def test_a_cut_comes_back(cut, tmp_path):
         np.testing.assert_array_equal(one, other)
 
 
-def test_cuts_that_a_file_does_not_tell_are_none(cut, tmp_path):
-    model, content = cut
-    path = tmp_path / "m.comtl"
-    path.write_bytes(
-        forged(content, lambda header, model, body: model["value"].pop("cuts_") and None)
-    )
-    back = comtl.load(path)
-    scores = model.decision_function(X, task=TASK)
-    np.testing.assert_array_equal(back.decision_function(X, task=TASK), scores)
-    np.testing.assert_allclose(back.predict_proba(X, task=TASK)[:, 1], 1 / (1 + np.exp(-scores)))
-
-
 @pytest.mark.parametrize(
     "value", [None, 0.5, {"#": "text", "dtype": "U1", "shape": [5], "value": list("abcde")}]
 )
@@ -349,17 +337,32 @@ def test_parameters_that_came_later_take_their_defaults(small, tmp_path):
     assert comtl.load(path).n_jobs is None
 
 
-@pytest.mark.parametrize("version", range(1, VERSION + 1))
-def test_files_of_every_version_are_read(version):
-    folder = Path(__file__).parent / "models"
-    expected = json.loads((folder / f"version-{version}.json").read_text())
-    rows, task = np.array(expected["rows"]), np.array(expected["task"])
-    for name, said in expected["said"].items():
-        model = comtl.load(folder / f"version-{version}-{name}.comtl")
-        np.testing.assert_allclose(model.predict(rows, task=task), said, rtol=1e-12)
-    stacked = comtl.load(folder / f"version-{version}-stacked.comtl")
-    low, high = stacked.predict_interval(rows, 0.9, task=task)
-    assert np.all(low < stacked.predict(rows, task=task)) and np.all(low < high)
+MODELS = sorted((Path(__file__).parent / "models").glob("*/*.comtl"))
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_models_of_earlier_commits_say_the_same(path):
+    facts = json.loads((path.parent / "said.json").read_text())
+    model = comtl.load(path)
+    if path.stem in facts["tables"]:
+        said, rows, task = facts["tables"][path.stem], pd.DataFrame(facts["frame"]), {}
+    else:
+        said, rows, task = facts["said"][path.stem], np.array(facts["rows"]), {}
+        if np.ndim(said["predict"]) == 1:
+            task = {"task": np.array(facts["task"])}
+    assert said.keys() >= {"predict"}
+    for name, values in said.items():
+        found = np.asarray(getattr(model, name)(rows, **task))
+        if found.dtype.kind == "f":
+            np.testing.assert_allclose(found, values, rtol=1e-12, atol=1e-14)
+        else:
+            assert found.tolist() == values
+
+
+def test_models_of_earlier_commits_are_there():
+    names = {path.stem for path in MODELS if path.parent.name == "bff0bb7"}
+    facts = json.loads((MODELS[0].parent / "said.json").read_text())
+    assert names == facts["said"].keys() | facts["tables"].keys() and len(names) == 53
 
 
 def test_a_save_killed_at_any_time_leaves_a_file_that_reads(tmp_path):

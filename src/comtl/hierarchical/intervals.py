@@ -189,33 +189,3 @@ def _as_t(score: float, freedom: np.ndarray) -> np.ndarray:
     """What follows t laws where a normal law has a score: the way back."""
     size = abs(score)
     return np.sign(score) * max(size / FAR, 1.0) * t.isf(norm.sf(min(size, FAR)), freedom)
-
-
-@saved
-@dataclass(frozen=True, eq=False)
-class Residuals:
-    """Errors as older files have them: ratios to the spread of their task, of one law for all.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.hierarchical.intervals import Residuals
-    >>> Residuals(np.array([2.0, 3.0]), np.array([-1.0, 0.0, 1.0]), np.ones(3)).bounds(0.5)
-    (array([-2., -3.]), array([2., 3.]))
-    """
-
-    scales: np.ndarray
-    ratios: np.ndarray
-    weights: np.ndarray
-
-    @property
-    def deviations(self) -> np.ndarray:
-        """Standard deviations of the errors."""
-        return self.scales
-
-    def bounds(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds of errors to come of each task, between which a share ``level`` lies."""
-        total = np.cumsum(self.weights)
-        ends = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level]) * (total[-1] + 1.0) - [1.0, 0.0]
-        low, high = self.ratios[np.clip(np.searchsorted(total, ends), 0, len(total) - 1)]
-        return low * self.scales, high * self.scales

@@ -19,7 +19,7 @@ from ..task_data import TaskData
 from ..training import CellModel
 from .column_units import ColumnUnits
 from .error_bars import ErrorBars
-from .intervals import Residuals, TaskErrors
+from .intervals import TaskErrors
 from .library import classification_members, regression_members
 from .multitask import MultitaskModel
 from .stacking import counted, stack_odds, stack_values
@@ -86,9 +86,7 @@ class MultitaskRegressor(ErrorBars, MultitaskModel):
         between = weighted_mean(gap**2, data.weights)
         errors, weights = held.target - scores, counted(held.weights)
         found = TaskErrors.of(errors, weights, held.task, data.n_tasks, between)
-        self._residuals: TaskErrors | Residuals = found.in_units(
-            np.append(units.scale, units.scale.mean())
-        )
+        self._residuals = found.in_units(np.append(units.scale, units.scale.mean()))
 
     def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
         return _by_row(self._residuals.deviations, X, codes)
@@ -214,10 +212,8 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        if "cuts_" not in state:
-            # Files from before cuts were kept apart: there the scores are the odds.
-            self.cuts_ = np.zeros(len(self.tasks_))
-        cuts, shape = self.cuts_, self.tasks_.shape
+        cuts: Any = state.get("cuts_")
+        shape = self.tasks_.shape
         if not belongs(cuts, np.ndarray) or cuts.shape != shape or cuts.dtype.kind != "f":
             raise ModelFileError("the cuts of the model do not fit its tasks.")
 
