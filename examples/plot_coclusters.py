@@ -9,9 +9,10 @@ features act together? Here the weights are constant on blocks, up to a small sp
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.covariance import graphical_lasso
 from sklearn.metrics import adjusted_rand_score
 
-from comtl import TriFactorRegressor
+from comtl import BiFactorRegressor, TriFactorRegressor
 from comtl.baselines import IndependentRegressor
 from comtl.datasets import make_coclusters
 
@@ -71,3 +72,21 @@ print(f"each task alone: {rmse(alone):.2f}, clusters: {rmse(model):.2f}, noise: 
 # rule: where weights are no blocks, hard clusters predict much worse than ``BiFactorRegressor``
 # (``benchmarks/bench_coclusters.md``, second table). Compare both on held-out rows before you
 # believe a map, and fit with other numbers of clusters to see what stays.
+
+# %%
+# Which tasks are linked?
+# -----------------------
+# Without clusters: ``BiFactorRegressor`` learns a relation between tasks. The graphical lasso makes
+# its inverse sparse. A zero there: given all others, these two tasks have nothing to do with each
+# other.
+
+relation = BiFactorRegressor(5, random_state=0).fit(data.X, data.y, task=data.task).task_relation_
+covariance = relation.toarray()
+scale = np.sqrt(np.diag(covariance))
+correlation = covariance / np.outer(scale, scale)
+_, precision = graphical_lasso(correlation, alpha=0.2, enet_tol=1e-6)
+
+linked = precision != 0.0
+same = data.task_clusters[:, None] == data.task_clusters
+for name, pairs in (("within", same & ~np.eye(len(same), dtype=bool)), ("across", ~same)):
+    print(f"pairs of tasks {name} clusters that are linked: {linked[pairs].mean():.0%}")

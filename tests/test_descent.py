@@ -17,7 +17,6 @@ from comtl.datafits.rows import RowsDatafit
 from comtl.design import Design
 from comtl.losses import Logistic, Squared
 from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
-from comtl.sparse_relations import SparseLearnedRelation
 from comtl.starting import start_state
 from helpers import Problem, feasible, problem
 
@@ -37,7 +36,6 @@ factor_penalties = st.one_of(
     st.builds(L1, strengths),
     st.builds(NonNegative, strengths),
     st.builds(Simplex),
-    st.builds(SparseLearnedRelation, strengths, st.sampled_from([0.0, 0.1, 1.0])),
 )
 core_penalties = st.one_of(
     st.builds(Ridge, strengths),

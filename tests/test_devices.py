@@ -111,7 +111,7 @@ def test_penalties(library, kind):
 
 @pytest.mark.parametrize(
     "options",
-    [{"init": "random"}, {"relation_penalty": "l1"}, {"standardize": False}],
+    [{"init": "random"}, {"standardize": False}],
     ids=lambda options: next(iter(options)),
 )
 def test_options(library, options):

@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose
 from comtl.learned_relations import LearnedRelation
 from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
 from comtl.relations import Relation
-from comtl.sparse_relations import SparseLearnedRelation
 from helpers import numeric_gradient
 
 SHAPES = [(6, 2), (4, 4), (2, 5), (1, 3)]
@@ -34,7 +33,7 @@ def learned(factor, relative_epsilon=0.05, strength=0.7):
 def smooth_penalties(shape):
     # The relation belongs to another factor, so that gradient and curvature are put to the test.
     other = random_factor(shape, seed=1)
-    return [Ridge(0.7), Free(), learned(other), SparseLearnedRelation(0.7).started(other, 0.05)]
+    return [Ridge(0.7), Free(), learned(other)]
 
 
 # ---- smooth parts -------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def test_joblib_and_skops_bring_models_back(name, tmp_path):
 
 def test_odd_parts_come_back(tmp_path):
     frame = pd.DataFrame(X.astype(np.float32), columns=["α", "b", "c", "d"]).assign(school=TASK)
-    options = {"shared": True, "relation_penalty": "l1", "task_column": "school"}
+    options = {"shared": True, "task_column": "school"}
     model = comtl.TriFactorRegressor(2, 3, **options).fit(frame, Y.astype(np.float32))
     model.save(tmp_path / "m.comtl")
     back = comtl.load(str(tmp_path / "m.comtl"))

@@ -44,12 +44,7 @@ def test_eight_estimators():
 FAST = {"alphas": (1.0,), "cv": 2, "tol": 1.0, "smoothing": 1.0}
 
 
-SPARSE = [make(f"TriFactor{kind}", relation_penalty="l1") for kind in ("Regressor", "Classifier")]
-
-
-@parametrize_with_checks(
-    [make(name) for name in PLAIN] + SPARSE + [make(name, **FAST) for name in SEARCHES]
-)
+@parametrize_with_checks([make(name) for name in PLAIN] + [make(name, **FAST) for name in SEARCHES])
 def test_checks(estimator, check):
     check(estimator)
 
@@ -278,3 +273,16 @@ def test_the_problem_needs_several_tasks(frame):
     """The bounds above mean something: one pooled line is far off."""
     scores = cross_val_score(LinearRegression(), frame[0].drop(columns="school"), frame[1], cv=3)
     assert scores.mean() < 0.2
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *SEARCHES])
+@pytest.mark.parametrize("gone", ["relation_penalty", "alpha_relation"])
+def test_removed_parameters_name_what_to_do(name, gone):
+    with pytest.raises(TypeError, match=f"{gone} of {name} was removed: .*graphical_lasso"):
+        make(name, **{gone: None})
+    assert gone not in make(name).get_params()
+
+
+def test_other_parameters_are_refused_as_ever():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'alpha'"):
+        comtl.BiFactorRegressor(alpha=1.0)

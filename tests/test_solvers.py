@@ -53,6 +53,21 @@ def test_sylvester_solves_its_kronecker_system(P, rank, width, kind):
     assert_allclose(right, kept, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("complete", [True, False])
+def test_sylvester_with_as_many_columns_as_rows(complete):
+    rng = np.random.default_rng(0)
+    C, B, H = random_definite(rng, 6), random_definite(rng, 3), random_definite(rng, 6)
+    values, basis = np.linalg.eigh(C)
+    covariance = Covariance(basis, values, 0.0)
+    if not complete:
+        covariance = Covariance(basis[:, 2:], values[2:], 0.3)
+    heights, turn = np.linalg.eigh(H)
+    low = turn * np.sqrt(heights[-1] - heights)
+    right = rng.standard_normal((6, 3))
+    found = TwoTermSylvester(covariance, B, float(heights[-1]), low).solve(right).value
+    assert_allclose(covariance.toarray() @ found @ B + H @ found, right, atol=1e-9)
+
+
 # ---- conjugate gradients ------------------------------------------------------------------------
 
 

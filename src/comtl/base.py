@@ -26,7 +26,7 @@ from .parameters import require_choice, require_flag, require_integer, require_n
 from .penalties import L1, Free, NonNegative, Penalty, Ridge, Simplex
 from .problem import Columns, Problem, build_problem
 from .progress import UNWATCHED, Watch, logger, progress_shown
-from .relations import AnyRelation
+from .relations import Relation
 from .starting import start_state
 from .state import State
 from .task_data import TaskData
@@ -224,7 +224,7 @@ class FactorModel(CellModel):
             )
             yield from alternate(problem.datafit, start, schedule)
 
-    def _relations(self, state: State) -> tuple[AnyRelation, AnyRelation]:
+    def _relations(self, state: State) -> tuple[Relation, Relation]:
         """Relations between features and between tasks."""
         F, G = state.factors.F, state.factors.G
         one, other = state.penalties["F"], state.penalties["G"]

@@ -17,7 +17,7 @@ from .memberships import labels_of
 from .parameters import require_choice, require_flag, require_integer, require_number
 from .penalties import Penalty, spectral
 from .problem import Problem
-from .sparse_relations import SparseLearnedRelation, require_dense_side
+from .removed import refuses
 from .threads import single_blas
 
 FACTOR_PENALTIES = ("relation", "ridge", "l1", "nonnegative", "simplex")
@@ -33,8 +33,6 @@ class CoClustering(FactorModel):
     alpha_task: float
     feature_penalty: str
     task_penalty: str
-    relation_penalty: str | None
-    alpha_relation: float
     shared: bool
     alpha_shared: float
 
@@ -45,27 +43,14 @@ class CoClustering(FactorModel):
         """Penalty of each factor."""
 
     def _check_parameters(self) -> None:
-        for name in ("alpha_feature", "alpha_task", "alpha_relation", "alpha_shared"):
+        for name in ("alpha_feature", "alpha_task", "alpha_shared"):
             require_number(name, getattr(self, name))
         require_choice("feature_penalty", self.feature_penalty, self._factor_penalties)
         require_choice("task_penalty", self.task_penalty, self._factor_penalties)
-        require_choice("relation_penalty", self.relation_penalty, (None, "l1"))
         require_flag("shared", self.shared)
         super()._check_parameters()
 
-    def _factor_penalty(self, kind: str, strength: float) -> Penalty:
-        """Penalty of a factor with rows: a relation may be asked to be sparse."""
-        if kind == "relation" and self.relation_penalty == "l1":
-            return SparseLearnedRelation(max(strength, LEAST), self.alpha_relation)
-        return make_penalty(kind, strength)
-
     def _recipe(self, n_features: int, n_columns: int) -> Recipe:
-        if self.relation_penalty == "l1":
-            tasks = "columns of tasks" if self._classification else "tasks"
-            sides = (("features", "feature", n_features), (tasks, "task", n_columns))
-            for what, side, count in sides:
-                if getattr(self, f"{side}_penalty") == "relation":
-                    require_dense_side(what, f"{side}_penalty", count)
         penalties, ranks = self._penalties(), self._ranks(n_features, n_columns)
         if spectral(penalties.values()):
             # They see only the singular values of W, whose rank the shorter side sets:
@@ -82,6 +67,7 @@ class CoClustering(FactorModel):
         return (self.alpha_feature,), self.alpha_task
 
 
+@refuses("relation_penalty", "alpha_relation")
 class BiFactor(CoClustering):
     r"""Abstract two-factor model :math:`W = F G^\top`."""
 
@@ -93,8 +79,6 @@ class BiFactor(CoClustering):
         alpha_task: float = 0.5,
         feature_penalty: str = "relation",
         task_penalty: str = "relation",
-        relation_penalty: str | None = None,
-        alpha_relation: float = 0.1,
         shared: bool = False,
         alpha_shared: float = 1.0,
         loss: str = "auto",
@@ -116,8 +100,6 @@ class BiFactor(CoClustering):
         self.alpha_task = alpha_task
         self.feature_penalty = feature_penalty
         self.task_penalty = task_penalty
-        self.relation_penalty = relation_penalty
-        self.alpha_relation = alpha_relation
         self.shared = shared
         self.alpha_shared = alpha_shared
         self.loss = loss
@@ -144,8 +126,8 @@ class BiFactor(CoClustering):
 
     def _penalties(self) -> dict[str, Penalty]:
         return {
-            "F": self._factor_penalty(self.feature_penalty, self.alpha_feature),
-            "G": self._factor_penalty(self.task_penalty, self.alpha_task),
+            "F": make_penalty(self.feature_penalty, self.alpha_feature),
+            "G": make_penalty(self.task_penalty, self.alpha_task),
         }
 
     def _clusters(self) -> tuple[int | None, int | None]:
@@ -157,6 +139,7 @@ class BiFactor(CoClustering):
         return int(self.feature_factor_.shape[1])
 
 
+@refuses("relation_penalty", "alpha_relation")
 class TriFactor(CoClustering):
     r"""Abstract three-factor model :math:`W = F S G^\top`."""
 
@@ -174,8 +157,6 @@ class TriFactor(CoClustering):
         alpha_core: float = 1.0,
         feature_penalty: str = "relation",
         task_penalty: str = "relation",
-        relation_penalty: str | None = None,
-        alpha_relation: float = 0.1,
         shared: bool = False,
         alpha_shared: float = 1.0,
         loss: str = "auto",
@@ -200,8 +181,6 @@ class TriFactor(CoClustering):
         self.alpha_core = alpha_core
         self.feature_penalty = feature_penalty
         self.task_penalty = task_penalty
-        self.relation_penalty = relation_penalty
-        self.alpha_relation = alpha_relation
         self.shared = shared
         self.alpha_shared = alpha_shared
         self.loss = loss
@@ -231,9 +210,9 @@ class TriFactor(CoClustering):
 
     def _penalties(self) -> dict[str, Penalty]:
         return {
-            "F": self._factor_penalty(self.feature_penalty, self.alpha_feature),
+            "F": make_penalty(self.feature_penalty, self.alpha_feature),
             "S": make_penalty(self.core_penalty, self.alpha_core),
-            "G": self._factor_penalty(self.task_penalty, self.alpha_task),
+            "G": make_penalty(self.task_penalty, self.alpha_task),
         }
 
     def _steps(

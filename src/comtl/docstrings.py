@@ -226,15 +226,6 @@ _BLOCKS = {
             On both sides the weights are then constant on blocks of features and tasks, the core
             holds the blocks' weights, and K1 and K2 are true numbers of clusters. The best of
             several runs is kept, from starts of their own: ``init`` has no part in it.
-        relation_penalty : {None, "l1"}, default=None
-            "l1" learns sparse relations: λ times an ℓ1 norm of the inverse of Σ and Ω is added, so
-            that features or tasks that have nothing to do with each other, given the others, have
-            a zero in ``precision``. For sides whose penalty is "relation", of at most 1,500
-            features or tasks; time grows with the cube of their number. The norm adds to the
-            penalty, so that the best λ2 is lower: choose it by cross-validation.
-        alpha_relation : float, default=0.1
-            Weight of that norm, relative to the mean square of the factor's rows: two rows whose
-            cosine is far below it are not linked, and from about 1 on hardly any are.
         shared : bool, default=False
             Whether all tasks have a part ``w0`` in common beside the factors. What is left for the
             factors is then smaller, and asks for a larger λ2: choose it by cross-validation.
@@ -285,10 +276,9 @@ _BLOCKS = {
             Feature factor, in the units of the data.
         task_factor_ : ndarray of shape (n_tasks, K2)
             Task factor.
-        feature_relation_, task_relation_ : Relation or SparseRelation
+        feature_relation_, task_relation_ : Relation
             Learned relations of the standardised features and of the tasks, low-rank objects
-            with ``@`` and ``toarray()``. With ``relation_penalty="l1"`` a ``SparseRelation``, whose
-            ``precision`` holds the sparse inverse.
+            with ``@`` and ``toarray()``.
         feature_clusters_, task_clusters_ : ndarray
             Clusters of features and tasks, from the singular vectors of the weights; the
             memberships themselves where the penalty of that side is "clusters".

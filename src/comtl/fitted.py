@@ -22,6 +22,7 @@ from .frames import is_frame
 from .losses import Loss
 from .predictor import LinearTasks
 from .problem import Columns, Units
+from .removed import REMOVED
 from .saving import ModelFileError, save
 from .saving.registry import saved
 from .saving.types import belongs
@@ -276,6 +277,7 @@ class FittedTasks(Shown):
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Take what a file kept, as far as it belongs together."""
+        state = {name: value for name, value in state.items() if name not in REMOVED}
         defaults = inspect.signature(type(self).__init__).parameters
         parameters = {name: defaults[name].default for name in self._get_param_names()}
         allowed = all(

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .arrays import Array, dot, namespace
 from .penalties import Penalty
 from .relations import Relation, leading_square
-from .saving.registry import saved
+from .saving.registry import formerly, saved
 
 _NOT_LEARNED = Relation(np.zeros((0, 0)), np.zeros(0), 1.0)
 
 
+def _without_l1(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in ("sparsity", "rho")}
+
+
+@formerly("SparseLearnedRelation", _without_l1)
 @saved
 @dataclass(frozen=True)
 class LearnedRelation(Penalty):

@@ -15,11 +15,13 @@ from .estimators import (
     TriFactorRegressor,
 )
 from .outputs import ClassifierOutputs, RegressorOutputs
+from .removed import refuses
 from .search import CrossValidated
 
 ALPHAS = (1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
+@refuses("relation_penalty", "alpha_relation")
 class BiFactorCV(CrossValidated, BiFactor):
     """Abstract two-factor model with search."""
 
@@ -36,8 +38,6 @@ class BiFactorCV(CrossValidated, BiFactor):
         alpha_feature: float = 0.1,
         feature_penalty: str = "relation",
         task_penalty: str = "relation",
-        relation_penalty: str | None = None,
-        alpha_relation: float = 0.1,
         shared: bool = False,
         alpha_shared: float = 1.0,
         loss: str = "auto",
@@ -61,8 +61,6 @@ class BiFactorCV(CrossValidated, BiFactor):
         self.alpha_feature = alpha_feature
         self.feature_penalty = feature_penalty
         self.task_penalty = task_penalty
-        self.relation_penalty = relation_penalty
-        self.alpha_relation = alpha_relation
         self.shared = shared
         self.alpha_shared = alpha_shared
         self.loss = loss
@@ -79,6 +77,7 @@ class BiFactorCV(CrossValidated, BiFactor):
         self.verbose = verbose
 
 
+@refuses("relation_penalty", "alpha_relation")
 class TriFactorCV(CrossValidated, TriFactor):
     """Abstract three-factor model with search."""
 
@@ -98,8 +97,6 @@ class TriFactorCV(CrossValidated, TriFactor):
         alpha_core: float = 1.0,
         feature_penalty: str = "relation",
         task_penalty: str = "relation",
-        relation_penalty: str | None = None,
-        alpha_relation: float = 0.1,
         shared: bool = False,
         alpha_shared: float = 1.0,
         loss: str = "auto",
@@ -124,8 +121,6 @@ class TriFactorCV(CrossValidated, TriFactor):
         self.alpha_feature = alpha_feature
         self.feature_penalty = feature_penalty
         self.task_penalty = task_penalty
-        self.relation_penalty = relation_penalty
-        self.alpha_relation = alpha_relation
         self.shared = shared
         self.alpha_shared = alpha_shared
         self.loss = loss

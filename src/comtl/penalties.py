@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .arrays import Array, dot, namespace, positive
-from .relations import AnyRelation, Relation, leading_square
+from .relations import Relation, leading_square
 from .saving.registry import saved
 
 
@@ -88,7 +88,7 @@ class Penalty(ABC):
         """``L`` such that a new row ``L h`` of the factor costs ``|h|²``; None where none does."""
         return None
 
-    def relation_of(self, factor: Array, relative_epsilon: float) -> AnyRelation:
+    def relation_of(self, factor: Array, relative_epsilon: float) -> Relation:
         """Return the relation between the factor's rows, learned or implied."""
         return Relation.of_factor(factor, relative_epsilon * leading_square(factor))
 

@@ -9,11 +9,18 @@ neither it nor its inverse is ever formed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from .arrays import TALL, Array, namespace, orthonormal
-from .saving.registry import saved
+from .saving.registry import formerly, saved
 
 
+def _of_sparse_inverse(fields: dict[str, Any]) -> dict[str, Any]:
+    roots = 1.0 / fields["values"]
+    return {"basis": fields["basis"], "roots": roots, "floor": float(roots.min())}
+
+
+@formerly("SparseRelation", _of_sparse_inverse)
 @saved
 @dataclass(frozen=True)
 class Relation:
@@ -118,71 +125,6 @@ class Relation:
         return self @ xp.eye(self.basis.shape[0], dtype=self.basis.dtype)
 
 
-@saved
-@dataclass(frozen=True)
-class SparseRelation:
-    """Positive definite matrix of trace one whose inverse has zeros: rows without a direct link.
-
-    Parameters
-    ----------
-    precision : array of shape (n, n)
-        The inverse. An entry of zero: given all other rows, these two have nothing to do with
-        each other.
-    values, basis : arrays of shapes (n,) and (n, n)
-        Eigenvalues of the inverse, rising, and its eigenvectors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.relations import SparseRelation
-    >>> relation = SparseRelation.of_precision(np.diag([1.0, 3.0]))
-    >>> relation.toarray().round(2)
-    array([[0.75, 0.  ],
-           [0.  , 0.25]])
-    >>> relation.precision.round(2)
-    array([[1.33, 0.  ],
-           [0.  , 4.  ]])
-    """
-
-    precision: Array
-    values: Array
-    basis: Array
-
-    @classmethod
-    def of_precision(cls, precision: Array) -> SparseRelation:
-        """Return the relation with a positive definite inverse, given up to scale."""
-        xp = namespace(precision)
-        values, basis = xp.linalg.eigh(precision)
-        trace = float(xp.sum(1.0 / values))
-        return cls(trace * precision, trace * values, basis)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of the matrix."""
-        return (self.basis.shape[0], self.basis.shape[0])
-
-    @property
-    def inverse_parts(self) -> tuple[float, Array]:
-        """``(α, N)`` with inverse ``α I - N Nᵀ``, ``N`` square."""
-        xp = namespace(self.values)
-        alpha = float(self.values[-1])
-        drop = xp.clip(alpha - self.values, min=0.0)
-        return alpha, self.basis * xp.sqrt(drop)[None, :]
-
-    def solve(self, right: Array) -> Array:
-        """Product of the inverse with ``right`` of shape (n, ...)."""
-        return self.precision @ right
-
-    def __matmul__(self, right: Array) -> Array:
-        gain = 1.0 / self.values
-        gain = gain if right.ndim == 1 else gain[:, None]
-        return self.basis @ (gain * (self.basis.T @ right))
-
-    def toarray(self) -> Array:
-        """Return the dense matrix."""
-        return (self.basis / self.values[None, :]) @ self.basis.T
-
-
 def leading_square(factor: Array) -> float:
     """Largest singular value squared, from which smoothing takes its scale.
 
@@ -199,7 +141,3 @@ def leading_square(factor: Array) -> float:
     # A factor that an earlier fit has shrunk to nothing would leave no smoothing at all.
     least = float(xp.finfo(factor.dtype).smallest_normal) ** 0.5
     return max(float(xp.linalg.eigvalsh(gram)[-1]), least)
-
-
-AnyRelation = Relation | SparseRelation
-"""What a model may have learned between features or tasks."""

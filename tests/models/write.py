@@ -55,7 +55,6 @@ def estimators() -> dict[str, tuple[Any, Any]]:
         "three-classes-stacked": (comtl.MultitaskClassifier(cv=2), THREE),
         "shared": (tri(2, 2, shared=True, core_penalty=None, random_state=0), Y),
         "clusters": (tri(2, 2, task_penalty="clusters", random_state=0), Y),
-        "sparse": (two(2, relation_penalty="l1", random_state=0), Y),
         "l1": (two(2, feature_penalty="l1", task_penalty="nonnegative", random_state=0), Y),
         "simplex": (tri(2, 2, core_penalty="l1", task_penalty="simplex", random_state=0), Y),
         "hinges": (comtl.MultitaskRegressor(cv=2, basis="hinges"), BENT),

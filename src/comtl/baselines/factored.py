@@ -16,8 +16,6 @@ class PlainFactors(BiFactor):
     """Abstract two-factor model with a ridge on the feature factor."""
 
     feature_penalty = "ridge"
-    relation_penalty = None
-    alpha_relation = 0.0
     shared = False
     alpha_shared = 1.0
 

@@ -20,7 +20,7 @@ from ..factors import thin_svd
 from ..learned_relations import AcrossColumns, LearnedRelation
 from ..parameters import require_number
 from ..penalties import Free, Penalty
-from ..relations import AnyRelation
+from ..relations import Relation
 from ..state import State
 from ..steps import Inner
 
@@ -148,7 +148,7 @@ class WholeModel(FactorModel):
     def _clusters(self) -> tuple[int | None, int | None]:
         return 5, 5
 
-    def _relations(self, state: State) -> tuple[AnyRelation, AnyRelation]:
+    def _relations(self, state: State) -> tuple[Relation, Relation]:
         """Relations that the weights imply."""
         F, G = state.factors.F, state.factors.G
         sides = F * namespace(G).linalg.vector_norm(G, axis=0), G

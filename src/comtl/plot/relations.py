@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from ..fitted import FittedTasks
-from ..relations import AnyRelation, Relation, SparseRelation
+from ..relations import Relation
 from ..views import Bins, leading_order, unit_rows, view
 from .axes import draw_borders, heat, name_places, new_axes
 
@@ -88,17 +88,17 @@ def feature_relation(model: FittedTasks, *, ax: Axes | None = None) -> Axes:
     return _drawn(seen.values.T, learned, seen.features, clusters, "features", ax)
 
 
-def _learned(model: FittedTasks, name: str, count: int) -> AnyRelation | None:
+def _learned(model: FittedTasks, name: str, count: int) -> Relation | None:
     """The learned relation, where it tells of all rows: tasks adapted later are not in it."""
     found = vars(model).get(name)
-    if not isinstance(found, Relation | SparseRelation) or found.shape[0] != count:
+    if not isinstance(found, Relation) or found.shape[0] != count:
         return None
     return found
 
 
 def _drawn(
     rows: np.ndarray,
-    learned: AnyRelation | None,
+    learned: Relation | None,
     names: list[str],
     clusters: np.ndarray,
     what: str,
@@ -122,7 +122,7 @@ def _drawn(
     return ax
 
 
-def _similar(rows: np.ndarray, learned: AnyRelation | None, means: np.ndarray) -> np.ndarray:
+def _similar(rows: np.ndarray, learned: Relation | None, means: np.ndarray) -> np.ndarray:
     """Similarities of rows, or of means of rows: columns of ``means`` hold the shares."""
     if learned is None:
         # Unit rows are averaged, rather than a table of all pairs.

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from .container import NAMES
 from .errors import ModelFileError
-from .registry import is_saved, known_class
+from .registry import is_saved, reader_of
 from .types import belongs, field_types
 
 KIND = "#"
@@ -172,13 +172,13 @@ class Unpacker:
         return rows
 
     def _object(self, node: Tree) -> Any:
-        kind = known_class(node["class"])
+        kind, convert = reader_of(node["class"])
         if kind is None:
             raise ModelFileError(
                 f"the file holds a {str(node['class'])[:50]!r}, which this comtl does not know; "
                 "install the version that wrote it, or a newer one."
             )
-        content = {name: self.unpack(item) for name, item in node["value"].items()}
+        content = convert({name: self.unpack(item) for name, item in node["value"].items()})
         if is_dataclass(kind):
             return _made(kind, content)
         if not issubclass(kind, BaseEstimator):
