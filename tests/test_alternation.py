@@ -118,18 +118,6 @@ def test_no_run_stops_before_the_smoothing_is_at_rest():
     assert not any(step.state.settled for step in run[:-1])
 
 
-def test_a_warm_start_goes_on_where_the_last_run_ended():
-    schedule = Schedule(max_iter=200, tol=1e-6)
-    run = small_run({"F": 0.1, "G": 1.0}, schedule=schedule)
-    data = problem(0, 12, 6, 10)
-    fit, recipe = data.rows(), Recipe({"F": 0.1, "G": 1.0}, (3, 3))
-    state = start_state(fit, recipe, schedule, like=data.y, factors=run[-1].state.factors)
-    again = list(alternate(fit, state, schedule))
-    assert len(again) < len(run)
-    before, after = run[-1].state.factors.coef, again[-1].state.factors.coef
-    assert np.linalg.norm(after - before) < 0.05 * np.linalg.norm(before)
-
-
 @pytest.mark.parametrize("name", ["F", "G"])
 def test_held_factors_stay_and_are_not_penalised(name):
     held = np.random.default_rng(1).standard_normal((12 if name == "F" else 6, 3))

@@ -172,12 +172,10 @@ def test_two_factors_refuse_and_a_search_takes_them():
     assert search.best_params_["n_feature_clusters"] == 4
 
 
-def test_more_clusters_than_rows_and_a_warm_start():
+def test_more_clusters_than_rows():
     data, y = small(TriFactorRegressor)
-    model = TriFactorRegressor(50, 50, random_state=0, warm_start=True, **HARD)
-    first = model.fit(data.X, y, task=data.task).objective_history_[-1]
+    model = TriFactorRegressor(50, 50, random_state=0, **HARD).fit(data.X, y, task=data.task)
     assert (model.n_feature_clusters_, model.n_task_clusters_) == (12, 9)
-    assert model.fit(data.X, y, task=data.task).objective_history_[-1] <= first * (1 + 1e-6)
 
 
 # ---- the moves ----------------------------------------------------------------------------------

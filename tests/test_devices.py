@@ -131,14 +131,6 @@ def test_long_segments_are_summed_in_pieces(library, monkeypatch):
     assert_follows(library, lambda: BiFactorClassifier(2, **FIXED), X, TWO, TASK)
 
 
-def test_warm_start(library):
-    def fitted(to):
-        model = BiFactorRegressor(2, warm_start=True, **FIXED).fit(to(X), to(Y), task=TASK)
-        return model.fit(to(X), to(Y), task=TASK)
-
-    library.assert_same(fitted(library).coef_, fitted(np.asarray).coef_)
-
-
 # ---- new tasks ----------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""What holds for every fit: a falling objective, units that do not matter, ranks, warm starts."""
+"""What holds for every fit: a falling objective, units that do not matter, ranks."""
 
 import logging
 import warnings
@@ -168,33 +168,6 @@ def test_ranks_are_capped():
     assert (small.n_feature_clusters_, small.n_task_clusters_) == (2, 3)
     assert set(small.feature_clusters_) == {0, 1}
     assert set(small.task_clusters_) == {0, 1, 2}
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_warm_start(kind):
-    X, y, task = problem(kind)
-    exact = {"random_state": 0, "tol": 1e-5, "max_iter": 500}
-    model = kind(3, warm_start=True, **exact).fit(X, y, task=task)
-    sweeps, best, coef = model.n_iter_, model.objective_history_[-1], model.coef_
-    model.fit(X, y, task=task)
-    assert model.n_iter_ < sweeps / 2
-    assert model.objective_history_[0] <= best * 1.05
-    np.testing.assert_allclose(model.coef_, coef, atol=0.02 * np.abs(coef).max())
-    assert_falls(model)
-    heavier = kind(3, alpha_task=3.0 * model.alpha_task, warm_start=True, **exact)
-    cold = heavier.fit(X, y, task=task).objective_history_[-1]
-    lighter = heavier.set_params(alpha_task=model.alpha_task).fit(X, y, task=task)
-    # Equal but for the smoothing, which follows the scale of the start.
-    assert lighter.objective_history_[-1] == pytest.approx(best, rel=0.05)
-    warm = lighter.set_params(alpha_task=3.0 * model.alpha_task).fit(X, y, task=task)
-    assert warm.objective_history_[-1] == pytest.approx(cold, rel=0.05)
-    # Other tasks, ranks or features: a cold start, not an error.
-    model.fit(X, y, task=task + 1)
-    np.testing.assert_array_equal(model.coef_, kind(3, **exact).fit(X, y, task=task + 1).coef_)
-    model.fit(X[:, :4], y, task=task + 1)
-    assert model.coef_.shape == (7, 4)
-    rank = "n_components" if "Bi" in kind.__name__ else "n_task_clusters"
-    assert model.set_params(**{rank: 2}).fit(X, y, task=task).task_factor_.shape == (7, 2)
 
 
 def test_end_of_the_sweeps(caplog):

@@ -276,9 +276,16 @@ def test_the_problem_needs_several_tasks(frame):
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *SEARCHES])
-@pytest.mark.parametrize("gone", ["relation_penalty", "alpha_relation"])
-def test_removed_parameters_name_what_to_do(name, gone):
-    with pytest.raises(TypeError, match=f"{gone} of {name} was removed: .*graphical_lasso"):
+@pytest.mark.parametrize(
+    ("gone", "instead"),
+    [
+        ("relation_penalty", "graphical_lasso"),
+        ("alpha_relation", "graphical_lasso"),
+        ("warm_start", "checkpoint="),
+    ],
+)
+def test_removed_parameters_name_what_to_do(name, gone, instead):
+    with pytest.raises(TypeError, match=f"{gone} of {name} was removed: .*{instead}"):
         make(name, **{gone: None})
     assert gone not in make(name).get_params()
 

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from .adaptation import Adaptation, adapt_columns, within_span
 from .alternation import Recipe, Schedule, Step, alternate, resume
-from .arrays import Array, place_of
+from .arrays import Array
 from .checkpoints import Checkpoint
 from .datafits.rows import RowsDatafit
 from .factors import Factors, padded
@@ -76,7 +76,6 @@ class FactorModel(CellModel):
     # What a model may leave to us.
     init: str = "svd"
     smoothing: float = 0.01
-    warm_start: bool = False
     checkpoint: str | None = None
 
     _state: State
@@ -101,7 +100,7 @@ class FactorModel(CellModel):
         require_integer("max_iter", self.max_iter)
         require_choice("init", self.init, ("svd", "random"))
         require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
-        for name in ("fit_intercept", "standardize", "warm_start"):
+        for name in ("fit_intercept", "standardize"):
             require_flag(name, getattr(self, name))
         self._loss()
 
@@ -154,7 +153,6 @@ class FactorModel(CellModel):
         A run that was checkpointed goes on from there. Interrupted, the outermost model stays
         where it is, and its checkpoint with it.
         """
-        earlier = self._earlier_factors(data, columns) if self.warm_start else None
         history: list[float] = []
         step: Step | None = None
         if found := kept.get("run"):
@@ -162,7 +160,7 @@ class FactorModel(CellModel):
             steps = resume(problem.datafit, step, self._schedule())
         else:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            steps = self._steps(problem, self._schedule(), seed, earlier)
+            steps = self._steps(problem, self._schedule(), seed)
 
         def more(step: Step) -> bool:
             return not step.converged and step.sweep < self.max_iter
@@ -206,8 +204,6 @@ class FactorModel(CellModel):
         schedule: Schedule,
         seed: int,
         factors: Factors | None = None,
-        *,
-        anneal: bool = False,
     ) -> Iterator[Step]:
         """Yield the fit sweep by sweep, from ``factors`` if given."""
         recipe = self._recipe(problem.datafit.n_features, problem.datafit.n_tasks)
@@ -220,7 +216,6 @@ class FactorModel(CellModel):
                 init=self.init,
                 seed=seed,
                 factors=factors,
-                anneal=anneal,
             )
             yield from alternate(problem.datafit, start, schedule)
 
@@ -229,17 +224,6 @@ class FactorModel(CellModel):
         F, G = state.factors.F, state.factors.G
         one, other = state.penalties["F"], state.penalties["G"]
         return one.relation_of(F, self.smoothing), other.relation_of(G, self.smoothing)
-
-    def _earlier_factors(self, data: TaskData, columns: Columns) -> Any:
-        """Factors of the last fit, if they belong to the same columns and ranks."""
-        if "_state" not in vars(self) or not np.array_equal(self.tasks_, data.tasks):
-            return None
-        factors = self._state.factors
-        ranks = self._recipe(data.n_features, len(columns.task)).ranks
-        same = factors.F.shape == (data.n_features, ranks[0])
-        same = same and factors.G.shape == (len(columns.task), ranks[1])
-        same = same and place_of(factors.F) == data.place
-        return factors if same and factors.F.dtype == data.dtype else None
 
     def _keep(
         self,

@@ -30,7 +30,7 @@ def best_of_starts(
     """Return the run that ends lowest, sweep by sweep."""
 
     def run(factors: Factors) -> list[Step]:
-        start = start_state(datafit, recipe, schedule, like=like, factors=factors, anneal=True)
+        start = start_state(datafit, recipe, schedule, like=like, factors=factors)
         return list(alternate(datafit, start, schedule))
 
     def end(steps: list[Step]) -> float:

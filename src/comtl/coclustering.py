@@ -67,7 +67,7 @@ class CoClustering(FactorModel):
         return (self.alpha_feature,), self.alpha_task
 
 
-@refuses("relation_penalty", "alpha_relation")
+@refuses("relation_penalty", "alpha_relation", "warm_start")
 class BiFactor(CoClustering):
     r"""Abstract two-factor model :math:`W = F G^\top`."""
 
@@ -90,7 +90,6 @@ class BiFactor(CoClustering):
         smoothing: float = 0.01,
         max_iter: int = 200,
         tol: float = 1e-4,
-        warm_start: bool = False,
         random_state: Any = None,
         checkpoint: str | None = None,
         verbose: int = 0,
@@ -111,7 +110,6 @@ class BiFactor(CoClustering):
         self.smoothing = smoothing
         self.max_iter = max_iter
         self.tol = tol
-        self.warm_start = warm_start
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.verbose = verbose
@@ -139,7 +137,7 @@ class BiFactor(CoClustering):
         return int(self.feature_factor_.shape[1])
 
 
-@refuses("relation_penalty", "alpha_relation")
+@refuses("relation_penalty", "alpha_relation", "warm_start")
 class TriFactor(CoClustering):
     r"""Abstract three-factor model :math:`W = F S G^\top`."""
 
@@ -168,7 +166,6 @@ class TriFactor(CoClustering):
         smoothing: float = 0.01,
         max_iter: int = 200,
         tol: float = 1e-4,
-        warm_start: bool = False,
         random_state: Any = None,
         checkpoint: str | None = None,
         verbose: int = 0,
@@ -192,7 +189,6 @@ class TriFactor(CoClustering):
         self.smoothing = smoothing
         self.max_iter = max_iter
         self.tol = tol
-        self.warm_start = warm_start
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.verbose = verbose
@@ -221,12 +217,10 @@ class TriFactor(CoClustering):
         schedule: Schedule,
         seed: int,
         factors: Factors | None = None,
-        *,
-        anneal: bool = False,
     ) -> Iterator[Step]:
         """Yield the fit sweep by sweep; that of hard clusters is the best of several runs."""
         if factors is not None or CLUSTERS not in (self.feature_penalty, self.task_penalty):
-            yield from super()._steps(problem, schedule, seed, factors, anneal=anneal)
+            yield from super()._steps(problem, schedule, seed, factors)
             return
         recipe = self._recipe(problem.datafit.n_features, problem.datafit.n_tasks)
         with single_blas():

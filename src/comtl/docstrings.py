@@ -252,8 +252,6 @@ _BLOCKS = {
             Most sweeps of the alternation.
         tol : float, default=1e-4
             Relative decrease of the objective in a sweep at which to stop.
-        warm_start : bool, default=False
-            Whether to start from the factors of the last fit where sizes and tasks agree.
         random_state : int, RandomState or None, default=None
             Seed of the starting point and of the clusters.
         checkpoint : str or None, default=None

@@ -93,7 +93,7 @@ class Fold:
             if screen:
                 inner = replace(schedule.inner, tol=max(schedule.inner.tol, LOOSE))
                 schedule = replace(schedule, tol=ROUGH * schedule.tol, inner=inner)
-            *_, step = model._steps(self.problem, schedule, seed, earlier, anneal=True)
+            *_, step = model._steps(self.problem, schedule, seed, earlier)
             if screen:
                 earlier = step.state.factors
             model._keep(step, [], self.problem, self.train, self.columns, seed)

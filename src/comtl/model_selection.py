@@ -21,7 +21,7 @@ from .search import CrossValidated
 ALPHAS = (1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
-@refuses("relation_penalty", "alpha_relation")
+@refuses("relation_penalty", "alpha_relation", "warm_start")
 class BiFactorCV(CrossValidated, BiFactor):
     """Abstract two-factor model with search."""
 
@@ -77,7 +77,7 @@ class BiFactorCV(CrossValidated, BiFactor):
         self.verbose = verbose
 
 
-@refuses("relation_penalty", "alpha_relation")
+@refuses("relation_penalty", "alpha_relation", "warm_start")
 class TriFactorCV(CrossValidated, TriFactor):
     """Abstract three-factor model with search."""
 

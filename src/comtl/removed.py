@@ -10,7 +10,12 @@ _LINKS = (
     "fit without it and apply sklearn.covariance.graphical_lasso to "
     "model.task_relation_.toarray(), as in examples/plot_coclusters.py."
 )
-REMOVED = {"relation_penalty": _LINKS, "alpha_relation": _LINKS}
+REMOVED = {
+    "relation_penalty": _LINKS,
+    "alpha_relation": _LINKS,
+    "warm_start": "checkpoint= continues a fit that was interrupted, and estimators that end in CV "
+    "fit a path of penalties.",
+}
 """Advice for each, for one release."""
 
 Class = TypeVar("Class", bound=type)

@@ -24,14 +24,9 @@ def start_state(
     init: str = "svd",
     seed: int = 0,
     factors: Factors | None = None,
-    anneal: bool = False,
 ) -> State:
-    """Return the starting state: from given factors, or by ``init`` after the pooled parts.
-
-    Given factors start with the smoothing at its floor, unless ``anneal`` begins it anew.
-    """
+    """Return the starting state: from given factors, or by ``init`` after the pooled parts."""
     bare = bare_state(datafit, recipe, like=like, init=init, seed=seed, factors=factors)
-    start = schedule.start_smoothing if factors is None or anneal else schedule.smoothing
 
     def state_at(point: Factors, smoothing: float) -> State:
         penalties = bare.penalties.items()
@@ -39,7 +34,7 @@ def start_state(
         return bare.with_(factors=point, penalties=started)
 
     # Balanced at little smoothing first, so that ε is set from scales that will last.
-    return state_at(gauge_step(state_at(bare.factors, 1e-6)).factors, start)
+    return state_at(gauge_step(state_at(bare.factors, 1e-6)).factors, schedule.start_smoothing)
 
 
 def bare_state(

@@ -33,11 +33,9 @@ class Common(WholeModel):
         schedule: Schedule,
         seed: int,
         factors: Factors | None = None,
-        *,
-        anneal: bool = False,
     ) -> Iterator[Step]:
         if problem.labels is None:
-            yield from super()._steps(problem, schedule, seed, factors, anneal=anneal)
+            yield from super()._steps(problem, schedule, seed, factors)
         else:
             with single_blas():
                 yield from self._by_class(problem, problem.labels, schedule)

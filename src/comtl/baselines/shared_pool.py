@@ -72,8 +72,6 @@ class SharedPool(Pool):
         schedule: Schedule,
         seed: int,
         factors: Factors | None = None,
-        *,
-        anneal: bool = False,
     ) -> Iterator[Step]:
         """Yield the best of several runs, round by round; earlier factors have no part in it."""
         datafit, rng = problem.datafit, np.random.default_rng(seed)
