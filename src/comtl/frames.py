@@ -13,6 +13,8 @@ from scipy import sparse
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.multiclass import check_classification_targets
 
+from .phrases import some
+
 _LARGEST_INT = np.iinfo(np.int64).max
 
 
@@ -65,7 +67,7 @@ def choose_position(X: Any, column: str | int) -> int:
         names = column_names(X)
         if column not in names:
             raise ValueError(
-                f"task_column={column!r} is missing in X, whose columns are {_some(names)}. Add "
+                f"task_column={column!r} is missing in X, whose columns are {some(names, 10)}. Add "
                 "the column to X, name another one, or set task_column=None and pass task=."
             )
         return names.index(column)
@@ -103,7 +105,7 @@ def refuse_text(X: Any, remedy: str, name: str = "X") -> None:
         return
     if wrong:
         raise ValueError(
-            f"{name} has columns that are neither numeric nor boolean: {_some(wrong)}. {remedy}"
+            f"{name} has columns that are neither numeric nor boolean: {some(wrong, 10)}. {remedy}"
         )
 
 
@@ -262,8 +264,3 @@ def _reads_as_float(column: np.ndarray) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _some(names: list[Any], limit: int = 10) -> str:
-    shown = ", ".join(repr(name) for name in names[:limit])
-    return shown + (f" and {len(names) - limit} more" if len(names) > limit else "")

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .arrays import on_device, place_of, to_numpy
 from .conversion import numpy_copy
+from .phrases import counted
 from .predictor import LinearTasks
 from .problem import Columns
 
@@ -219,15 +220,3 @@ class Shown(BaseEstimator, ABC):
             parts.append(counted(len(self._known_classes), "class", "classes"))
         parts.append(counted(len(np.unique(self.task_clusters_)), "cluster") + " of tasks")
         return ", ".join(parts) + '. model.report("report.html") shows more.'
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Number and noun.
-
-    Examples
-    --------
-    >>> from comtl.shown import counted
-    >>> counted(1, "task"), counted(2000, "task"), counted(2, "class", "classes")
-    ('1 task', '2,000 tasks', '2 classes')
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 import warnings
 from collections.abc import Iterator
@@ -13,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from rich.console import Console
 
 from ..experiments.display import Report, progress
+from ..phrases import jsonable
 
 INTERRUPTED = 130
 """Exit status of a command that the user ended, as shells have it."""
@@ -146,19 +145,7 @@ def echo_json(value: dict[str, Any]) -> None:
     >>> echo_json({"tasks": np.array([1, 2]), "error": float("nan")})
     {"tasks": [1, 2], "error": null}
     """
-    click.echo(json.dumps(_plain(value), ensure_ascii=False, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
+    click.echo(json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False))
 
 
 def echo_notes(notes: tuple[str, ...], *, err: bool = True) -> None:

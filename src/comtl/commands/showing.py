@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..phrases import counted
+
 if TYPE_CHECKING:
     from ..evaluation import Comparison
     from ..tables import Column, TableModel
@@ -188,8 +190,6 @@ def headline(model: TableModel) -> str:
     >>> headline(model)
     "PooledRegressor of 'score': 20 rows, 2 tasks ('school'), 1 feature."
     """
-    from ..tables.errors import counted
-
     tasks = len(model.estimator.tasks_)
     bends = len(model.features) - len(model.encoder.names)
     return (

@@ -22,7 +22,7 @@ from .error_bars import ErrorBars
 from .intervals import TaskErrors
 from .library import classification_members, regression_members
 from .multitask import MultitaskModel
-from .stacking import counted, stack_odds, stack_values
+from .stacking import row_counts, stack_odds, stack_values
 from .thresholds import METRICS, best_cuts
 from .trial import HeldOut
 
@@ -84,7 +84,7 @@ class MultitaskRegressor(ErrorBars, MultitaskModel):
         )
         gap = gap / beside(units.scale[data.codes], gap, gap.dtype)
         between = weighted_mean(gap**2, data.weights)
-        errors, weights = held.target - scores, counted(held.weights)
+        errors, weights = held.target - scores, row_counts(held.weights)
         found = TaskErrors.of(errors, weights, held.task, data.n_tasks, between)
         self._residuals = found.in_units(np.append(units.scale, units.scale.mean()))
 

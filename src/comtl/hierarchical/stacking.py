@@ -31,7 +31,7 @@ def stack_values(
     >>> stack_values(np.eye(2), np.array([0.5, -1.0]), np.ones(2))
     array([0.5, 0. ])
     """
-    weights = counted(weights)
+    weights = row_counts(weights)
     share = np.sqrt(weights)
     rows, aim = guesses * share[:, None], target * share
     best = nnls(rows, aim)[0]
@@ -42,7 +42,7 @@ def stack_values(
     return _drawn(best, alone, more - left, left / float(weights.sum()))
 
 
-def counted(weights: np.ndarray) -> np.ndarray:
+def row_counts(weights: np.ndarray) -> np.ndarray:
     """Weights as numbers of rows: what sums to less than there are rows is made of shares."""
     known = np.count_nonzero(weights)
     return weights * max(1.0, known / max(float(weights.sum()), np.finfo(float).tiny))
@@ -73,7 +73,7 @@ def stack_odds(
     >>> stack_odds(scores, signs, np.ones(4))[0].round(1)
     array([0.4, 0.5])
     """
-    loss, members, weights = Logistic(), scores.shape[1], counted(weights)
+    loss, members, weights = Logistic(), scores.shape[1], row_counts(weights)
     columns = np.concatenate([scores, np.ones((len(scores), 1))], axis=1)
 
     def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
@@ -116,7 +116,7 @@ def gain_and_error(gains: np.ndarray, weights: np.ndarray) -> tuple[float, float
     >>> gain_and_error(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
     (2.0, 0.5)
     """
-    weights = counted(weights)
+    weights = row_counts(weights)
     mean = float(np.average(gains, weights=weights))
     spread = float(np.average((gains - mean) ** 2, weights=weights))
     return mean, float(np.sqrt(spread / weights.sum()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .quantiles import quantiles
-from .stacking import counted
+from .stacking import row_counts
 
 METRICS = ("accuracy", "balanced_accuracy", "f1", "macro_f1")
 CUTS = 201
@@ -40,7 +40,7 @@ def best_cuts(
     >>> bool(-1.0 <= cuts[0] < 0.2)
     True
     """
-    weights = counted(weights)
+    weights = row_counts(weights)
     total = np.bincount(task, weights, minlength=n_tasks)
     sums = np.bincount(task, weights * scores, minlength=n_tasks)
     known = total > 0.0

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..evaluation import Comparison
-from .axes import MOST_NAMES, name_places, new_axes, plain, require_comparison
+from .axes import COLOURS, MOST_NAMES, name_places, new_axes, plain, require_comparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 STYLES = {
-    "separate": ("#D55E00", "s"),
-    "pooled": ("#009E73", "^"),
-    "model": ("#0072B2", "o"),
+    "separate": (COLOURS[5], "s"),
+    "pooled": (COLOURS[2], "^"),
+    "model": (COLOURS[0], "o"),
 }
 
 
@@ -121,7 +121,7 @@ def calibration(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
         )
     ax = new_axes(ax, (4.8, 4.4))
     ax.plot([0, 1], [0, 1], color="grey", linestyle="--", linewidth=1.0)
-    ax.plot(found.levels, found.covered, color="#0072B2", marker="o", markersize=4.5)
+    ax.plot(found.levels, found.covered, color=COLOURS[0], marker="o", markersize=4.5)
     ax.set(
         title="Prediction intervals",
         xlabel="probability asked for",

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..data import encode_tasks
 from ..evaluation import Comparison
+from ..phrases import jsonable
 from ..views import Bins, View, cosines, leading_order
 from .words import SIMPLE, clear_signs
 
@@ -17,6 +18,8 @@ MAP_ROWS, MAP_CELLS = 1000, 400_000
 """Most rows and fields of the map; neighbours of a cluster are put together beyond."""
 TOP, TOP_ALL, NEAREST = 40, 100_000, 10
 """Largest weights kept of a row and of all rows, and nearest tasks of each task."""
+DIGITS = 7
+"""More than is shown."""
 LEVELS = 32767
 """Steps on either side of zero that a field of the map is rounded to."""
 
@@ -30,21 +33,8 @@ def as_json(data: Any) -> str:
     >>> as_json(["</script>", float("nan")])
     '["\\u003c/script\\u003e",null]'
     """
-    text = json.dumps(_plain(data), ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(jsonable(data, DIGITS), separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _plain(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: _plain(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_plain(value) for value in data]
-    if isinstance(data, np.ndarray):
-        return _plain(data.tolist())
-    if isinstance(data, float):
-        # Seven digits are more than is shown.
-        return float(f"{data:.7g}") if np.isfinite(data) else None
-    return data
 
 
 def packed(values: np.ndarray, kind: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from ..evaluation import NAMES, Comparison
 from ..fitted import FittedTasks
 from ..hierarchical.multitask import MultitaskModel
-from ..shown import counted
+from ..phrases import counted
 from ..views import View, choose_history
 from .charts import calibration, history, scatter
 from .words import SIMPLE, clear_signs, percent, relative, verdict

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..evaluation import Comparison
-from ..shown import counted
+from ..phrases import counted
 
 PLAIN = {
     "model": "this model",

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
+from ..phrases import counted
 from ..saving.registry import saved
-from .errors import TableError, counted
+from .errors import TableError
 from .values import levels_of, numbers_of, type_of
 from .words import MISSING
 

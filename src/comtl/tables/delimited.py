@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from .errors import TableError, counted, some
+from ..phrases import counted, some
+from .errors import TableError
 from .words import CODE, INFINITE, MISSING_NUMBERS, PLAIN
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}

@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
+from ..phrases import counted, some
 from ..saving.registry import saved
 from .columns import CATEGORY, NUMBER, Column
-from .errors import TableError, counted, require_columns, some
+from .errors import TableError, require_columns
 from .guessing import Left, guess, refuse
 from .values import numbers_of
 

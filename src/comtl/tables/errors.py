@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import final
 
+from ..phrases import some
+
 
 @final
 class TableError(ValueError):
@@ -17,32 +19,6 @@ class TableError(ValueError):
     >>> str(TableError("No column 'age'."))
     "No column 'age'."
     """
-
-
-def some(names: Iterable[object], limit: int = 8) -> str:
-    """Names in quotation marks, a few of them.
-
-    Examples
-    --------
-    >>> from comtl.tables.errors import some
-    >>> some(["a", "b", "c"], limit=2)
-    "'a', 'b' and 1 more"
-    """
-    listed = list(names)
-    shown = ", ".join(repr(name) for name in listed[:limit])
-    return shown + (f" and {len(listed) - limit} more" if len(listed) > limit else "")
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """A number with its noun.
-
-    Examples
-    --------
-    >>> from comtl.tables.errors import counted
-    >>> counted(1, "row"), counted(2000, "row"), counted(2, "class", "classes")
-    ('1 row', '2,000 rows', '2 classes')
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def require_columns(wanted: Iterable[str], present: Iterable[str], what: str) -> None:

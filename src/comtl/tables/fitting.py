@@ -17,12 +17,13 @@ from ..evaluation import MANY_ROWS, Comparison, compare
 from ..hierarchical.bend_evidence import STRONG, evidence_for_bends
 from ..hierarchical.multitask import MultitaskModel
 from ..parameters import require_choice
+from ..phrases import counted
 from ..rows import Rows
 from ..simpler import choose_bends
 from ..training import TaskModel
 from .choices import MODELS, choose_model
 from .encoder import Encoder
-from .errors import TableError, counted, require_columns
+from .errors import TableError, require_columns
 from .labels import match_target, read_target, read_tasks, read_weights
 from .model import TableModel
 from .values import as_table

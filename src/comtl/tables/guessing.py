@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from ..phrases import counted
 from .columns import CATEGORY, NUMBER, YES_NO, Column
-from .errors import TableError, counted
+from .errors import TableError
 from .values import levels_of, numbers_of, type_of
 from .words import DATE, DRESSED, MISSING_NUMBERS, PLAIN, are_numbers, first_not, share, yes_no
 

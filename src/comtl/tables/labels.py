@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from ..phrases import counted
 from .columns import missing_words
-from .errors import TableError, counted
+from .errors import TableError
 from .guessing import Left, guess
 from .values import levels_of, numbers_of, plain, type_of
 from .words import MISSING_NUMBERS, are_numbers

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ..data import encode_tasks
 from ..evaluation import Comparison
+from ..phrases import counted, some
 from ..saving import save
 from ..saving.registry import saved
 from ..simpler import choose_bends
@@ -20,7 +21,7 @@ from ..training import TaskModel
 from .choices import choose_adaptable, choose_chances, choose_error_bars
 from .columns import CATEGORY
 from .encoder import Encoder
-from .errors import TableError, counted, require_columns, some
+from .errors import TableError, require_columns
 from .labels import match_target, match_tasks, read_tasks
 from .values import as_table
 

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 
+from ..phrases import some
 from .delimited import read_delimited
-from .errors import TableError, some
+from .errors import TableError
 
 PIPE = "-"
 SHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")

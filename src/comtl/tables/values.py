@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .errors import TableError, counted, some
+from ..phrases import counted, some
+from .errors import TableError
 from .words import INFINITE, MISSING, MISSING_NUMBERS, PLAIN, first_not
 
 LARGEST = 1e100

@@ -1,0 +1,44 @@
+"""Numbers, names and values as messages and JSON have them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> from comtl.phrases import counted
+    >>> counted(1, "row"), counted(2000, "row"), counted(2, "class", "classes")
+    ('1 row', '2,000 rows', '2 classes')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def some(names: Iterable[object], limit: int = 8) -> str:
+    """Names in quotation marks, a few of them: ``'a', 'b' and 1 more``."""
+    listed = list(names)
+    shown = ", ".join(repr(name) for name in listed[:limit])
+    return shown + (f" and {len(listed) - limit} more" if len(listed) > limit else "")
+
+
+def jsonable(value: Any, digits: int | None = None) -> Any:
+    """Arrays as lists, what is not finite as None, numbers to some digits."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        return value if digits is None else float(f"{value:.{digits}g}")
+    if isinstance(value, dict):
+        return {str(key): jsonable(item, digits) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item, digits) for item in value]
+    return str(value) if isinstance(value, Path) else value
