@@ -68,7 +68,7 @@ def test_fit_says_what_it_did(folder, tmp_path):
     result = run(folder, "fit", "train.csv", *FIT, *model)
     for text in ("hours", "category", "2 levels: f, m", "RMSE", "pooled", "separate", "mean"):
         assert text in result.stdout
-    assert "Multitask learning is worth it here" in result.stdout
+    assert "Multitask learning helps here" in result.stdout
     assert f"Model written to {tmp_path / 'm.comtl'}." in result.stdout
     assert "16 of 16 fits done" in result.stderr
     assert load_model(tmp_path / "m.comtl").rows == len(FRAME)
@@ -80,7 +80,8 @@ def test_fit_as_json(folder, tmp_path):
     found = json.loads(run(folder, "fit", "train.csv", *FIT, *model).stdout)
     assert found["tasks"] == 6 and found["kind"] == "regression" and found["file"] == str(out)
     assert set(found["scores"]) == {"model", "pooled", "separate", "mean"}
-    assert found["verdict"].startswith("Multitask learning")
+    assert found["verdict"].startswith("Multitask learning helps here")
+    assert (found["verdict_kind"], found["verdict_reference"]) == ("helps", "separate")
     assert [column["kind"] for column in found["columns"]] == ["number", "category"]
 
 

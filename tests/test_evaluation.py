@@ -53,7 +53,7 @@ def test_errors_are_those_of_the_folds():
 def test_gains_agree_with_errors():
     X, y, task = problem()
     found = compare(HierarchicalRegressor(), X, y, task)
-    for name in ("pooled", "separate"):
+    for name in NAMES[1:]:
         gap = found.errors[name] ** 2 - found.errors["model"] ** 2
         np.testing.assert_allclose(found.gains[name], gap, atol=1e-12)
         assert (found.gain_errors[name] > 0).all()

@@ -20,7 +20,7 @@ from comtl.baselines import IndependentRegressor, PooledRegressor
 from comtl.evaluation import Comparison, compare
 from comtl.report import write_report
 from comtl.report.payload import as_json
-from comtl.report.words import clear_signs, verdict
+from comtl.report.words import headline
 from comtl.report.write import page
 
 EVIL = "</script><script>alert(1)</script>"
@@ -82,7 +82,7 @@ def test_summary_and_scores(fitted):
     text = page(model, found, notes=["Task t1 has <few> rows."], title="Schools & towns")
     assert "<title>Schools &amp; towns</title>" in text
     assert "Task t1 has &lt;few&gt; rows." in text
-    assert verdict(found).headline in text
+    assert headline(found) in text
     for name in ("model", "separate", "pooled", "mean"):
         assert f"{found.overall[name]:#.4g}" in text
     assert "Do the intervals hold?" in text and f"{100 * found.covered[-1]:.1f} %" in text
@@ -96,12 +96,12 @@ def test_without_a_comparison_the_page_says_how_to_get_one(fitted):
     assert embedded(text)["scores"] is None
 
 
-def test_table_holds_errors_and_clear_gains(fitted):
+def test_table_holds_errors_and_signs(fitted):
     model, found = fitted
     data = embedded(page(model, found))
     assert data["tasks"] == model.tasks_.tolist() and data["scores"]["metric"] == "RMSE"
     np.testing.assert_allclose(data["scores"]["errors"]["model"], found.errors["model"], rtol=1e-6)
-    assert data["scores"]["clear"]["pooled"] == clear_signs(found, "pooled").tolist()
+    assert data["scores"]["signs"]["pooled"] == found.task_signs("pooled").tolist()
     assert data["scores"]["rows"] == [20.0] * 6
     assert data["taskClusters"] == model.task_clusters_.tolist()
 
@@ -241,7 +241,7 @@ def test_tasks_without_held_out_rows_have_no_error(fitted):
     broken = Comparison(**{**vars(found), "errors": errors, "gains": gains, "gain_errors": gains})
     data = embedded(page(model, broken))
     assert data["scores"]["errors"]["model"][2] is None
-    assert data["scores"]["clear"]["separate"][2] == 0
+    assert data["scores"]["signs"]["separate"][2] == 0
 
 
 def test_comparison_of_other_tasks(fitted):

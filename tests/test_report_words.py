@@ -3,7 +3,7 @@
 import numpy as np
 
 from comtl.evaluation import Comparison
-from comtl.report.words import clear_signs, verdict
+from comtl.report.words import headline, sentences
 
 
 def comparison(gains, errors, rows=10, overall=None, **changes):
@@ -26,28 +26,22 @@ def comparison(gains, errors, rows=10, overall=None, **changes):
     return Comparison(**(told | changes))
 
 
-def test_verdict_counts_only_clear_differences():
-    clear, vague = np.full(4, 0.1), np.full(4, 10.0)
-    yes = verdict(comparison(([1.0] * 4, [1.0] * 4), (clear, clear)))
-    assert yes.kind == "yes" and any("4 of 4 tasks are clearly better" in s for s in yes.sentences)
-    even = verdict(comparison(([1.0] * 4, [1.0] * 4), (clear, vague)))
-    assert even.kind == "even" and "level with one model for all tasks" in even.headline
-    none = verdict(comparison(([1.0] * 4, [1.0] * 4), (vague, vague)))
-    assert none.kind == "even" and "no sure difference" in none.headline
-    assert any("for all 4 the rows do not tell" in text for text in none.sentences)
-    no = verdict(comparison(([-1.0] * 4, [1.0] * 4), (clear, clear)))
-    assert no.kind == "no" and "a model of its own for each task" in no.headline
+def test_headlines_follow_the_verdict():
+    sure, vague = np.full(4, 0.1), np.full(4, 10.0)
+    helps = comparison(([1.0] * 4, [1.0] * 4), (sure, sure))
+    assert helps.verdict.kind == "helps" and headline(helps).startswith("Yes")
+    assert any("4 of 4 tasks are significantly better" in text for text in sentences(helps))
+    unclear = comparison(([1.0] * 4, [1.0] * 4), (sure, vague))
+    assert "no significant difference from one model for all tasks" in headline(unclear)
+    assert any("0 of 4 tasks are significantly better" in text for text in sentences(unclear))
+    harms = comparison(([-1.0] * 4, [1.0] * 4), (sure, sure))
+    assert headline(harms).startswith("No: a model of its own for each task predicts")
 
 
-def test_verdict_names_percentages_and_the_mean():
+def test_sentences_name_percentages_and_the_mean():
     found = comparison(([1.0], [1.0]), ([0.1], [0.1]))
-    text = " ".join(verdict(found).sentences)
+    text = " ".join(sentences(found))
     assert "33.3 % lower than with a model of its own" in text and "67 % below" in text
     overall = {"model": 3.1, "separate": 3.0, "pooled": 0.0, "mean": 3.0}
-    text = " ".join(verdict(comparison(([1.0], [1.0]), ([0.1], [0.1]), overall=overall)).sentences)
+    text = " ".join(sentences(comparison(([1.0], [1.0]), ([0.1], [0.1]), overall=overall)))
     assert "no better than the mean" in text and "one model for all tasks (" not in text
-
-
-def test_a_row_without_standard_error_is_no_proof():
-    one = comparison(([5.0], [5.0]), ([np.nan], [np.nan]), rows=1)
-    assert verdict(one).kind == "even" and clear_signs(one, "separate").tolist() == [0]

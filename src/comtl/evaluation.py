@@ -1,4 +1,4 @@
-"""What a model is worth on rows it did not see, against simpler models, task by task."""
+"""A model against reference models on rows that none of them saw, task by task."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .arrays import to_numpy
-from .comparison import Comparison
+from .comparison import Comparison, Verdict
 from .data import encode_tasks, read_rows
 from .frames import read_classes, read_numbers, read_weights
 from .hierarchical.bend_evidence import evidence_for_bends
@@ -23,7 +23,7 @@ from .simpler import simple_fit
 from .task_data import TaskData
 from .training import TaskModel
 
-__all__ = ["Comparison", "compare", "evidence_for_bends"]
+__all__ = ["Comparison", "Verdict", "compare", "evidence_for_bends"]
 
 NAMES = ("model", "pooled", "separate", "mean")
 """The model, one ridge model for all tasks, one for each task, and a constant."""
@@ -46,10 +46,10 @@ def compare(
     choose: Callable[[Rows], TaskModel] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
-    """Errors of a model and of simpler ones on rows that none of them saw.
+    """Errors of a model and of reference models on rows that none of them saw.
 
     Each fold holds out an equal part of every task; beyond 5,000 rows only the first does. The
-    simpler models choose their penalty by cross-validation on the training rows, and where the
+    reference models choose their penalty by cross-validation on the training rows, and where the
     model took bends (``basis="hinges"``) also whether they take the same: the difference is then
     what is made of tasks.
 
@@ -212,7 +212,7 @@ def _summed(found: dict[str, np.ndarray], held: _Targets, data: TaskData) -> Com
     rows, counts = (np.bincount(one, minlength=data.n_tasks) for one in (data.codes, codes))
     shares = weights / np.bincount(codes, weights)[codes]
     losses = dict(zip(NAMES, found["losses"], strict=True))
-    gaps = {name: losses[name] - losses["model"] for name in NAMES[1:3]}
+    gaps = {name: losses[name] - losses["model"] for name in NAMES[1:]}
     inside, hits = found.get("inside"), found.get("hits")
     shape: Callable[[Any], Any] = np.sqrt if hits is None else lambda v: v
     return Comparison(

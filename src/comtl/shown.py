@@ -172,8 +172,8 @@ class Shown(BaseEstimator, ABC):
         path : str or Path
             Where to write the page: one HTML file that needs no other.
         X, y, task, sample_weight
-            Rows as in fit. With them copies of the model and of simpler ones are fitted on folds,
-            and compared on the rest; see :func:`comtl.evaluation.compare`.
+            Rows as in fit. With them copies of the model and of reference models are fitted on
+            folds, and compared on the rest; see :func:`comtl.evaluation.compare`.
         title : str, optional
             Heading of the page.
 

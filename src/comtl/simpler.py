@@ -1,4 +1,4 @@
-"""The simpler models that a model is compared with: one for all tasks, one for each."""
+"""The reference models that a model is compared with: one for all tasks, one for each."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def simple_model(name: str, like: TaskModel, rows: Rows) -> TaskModel:
 
 
 def simple_fit(name: str, like: TaskModel, part: Rows, rest: Rows) -> tuple[TaskModel, Rows]:
-    """Simpler model fitted to ``part``, and ``rest`` as that model takes it.
+    """Reference model fitted to ``part``, and ``rest`` as that model takes it.
 
-    Where ``like``, a fitted model, took bends, the simpler one has the choice of the same bends,
+    Where ``like``, a fitted model, took bends, the reference has the choice of the same bends,
     by cross-validation: what tells the two apart is what they do with tasks.
     """
     found = [(*_tuned(name, like._classification, like.task_column, part), part, rest)]

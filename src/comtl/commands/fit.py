@@ -71,7 +71,7 @@ def fit(
     """Fit a model to TABLE, a CSV, TSV, parquet or Arrow file, also with .gz, or - for stdin.
 
     Shows what kind of values each column holds, and how the model does on held-out rows against
-    simpler ones. Predict with: comtl predict model.comtl new.csv
+    reference models. Predict with: comtl predict model.comtl new.csv
     """
     require_file(out)
     require_file(report)

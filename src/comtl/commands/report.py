@@ -20,7 +20,7 @@ from .running import encoding_option, fits_shown, plain_errors, require_file
     default=Path("report.html"),
     help="Where the report goes.",
 )
-@click.option("--data", metavar="TABLE", help="Table to compare with simpler models on.")
+@click.option("--data", metavar="TABLE", help="Table to compare with reference models on.")
 @encoding_option
 @plain_errors()
 def report(model: str, out: Path, data: str | None, encoding: str | None) -> None:

@@ -172,6 +172,8 @@ def facts(model: TableModel) -> dict[str, Any]:
         "accuracy": None if found is None else found.accuracy,
         "held_out_rows": None if found is None else int(found.test_rows.sum()),
         "verdict": None if found is None else verdict(found, model.model),
+        "verdict_kind": None if found is None else found.verdict.kind,
+        "verdict_reference": None if found is None else found.verdict.reference,
         "notes": model.notes,
         "versions": model.versions,
     }

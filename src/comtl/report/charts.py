@@ -118,7 +118,7 @@ def scatter(
     own, other : ndarrays of shape (n_tasks,)
         Errors; tasks without them are left out.
     signs : ndarray of shape (n_tasks,)
-        1 for a clear gain, -1 for a clear loss.
+        1 where the model is significantly better, -1 where worse.
     label : str
         Name of the other.
 
@@ -128,7 +128,7 @@ def scatter(
         The drawing.
     """
     known = np.flatnonzero(np.isfinite(own) & np.isfinite(other))
-    # The clear ones are drawn last, above the others.
+    # The significant ones are drawn last, above the others.
     known = known[:: max(1, -(-len(known) // MOST_DOTS))]
     known = known[np.argsort(np.abs(signs[known]), kind="stable")]
     both = padded_range(np.concatenate([own[known], other[known]]))

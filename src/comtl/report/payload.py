@@ -12,7 +12,7 @@ from ..data import encode_tasks
 from ..evaluation import Comparison
 from ..phrases import jsonable
 from ..views import Bins, View, cosines, leading_order
-from .words import SIMPLE, clear_signs
+from .words import SIMPLE
 
 MAP_ROWS, MAP_CELLS = 1000, 400_000
 """Most rows and fields of the map; neighbours of a cluster are put together beyond."""
@@ -152,7 +152,7 @@ def _bins(bins: Bins) -> dict[str, Any]:
 
 
 def scores(tasks: list[str], comparison: Comparison) -> dict[str, Any]:
-    """Errors in the order of the model's tasks, and signs of clear gains; NaN where not compared.
+    """Errors and signs of gains in the order of the model's tasks; NaN where not compared.
 
     Examples
     --------
@@ -193,5 +193,5 @@ def scores(tasks: list[str], comparison: Comparison) -> dict[str, Any]:
         "metric": comparison.metric,
         "rows": placed(comparison.train_rows),
         "errors": {name: placed(comparison.errors[name]) for name in names},
-        "clear": {name: placed(clear_signs(comparison, name)) for name in SIMPLE},
+        "signs": {name: placed(comparison.task_signs(name)) for name in SIMPLE},
     }

@@ -14,7 +14,7 @@ from ..hierarchical.multitask import MultitaskModel
 from ..phrases import counted
 from ..views import View, choose_history
 from .charts import calibration, history, scatter
-from .words import SIMPLE, clear_signs, percent, relative, verdict
+from .words import SIMPLE, headline, percent, relative, sentences
 
 LONG = {
     "model": "This model",
@@ -44,29 +44,29 @@ def section(name: str, title: str, body: str, lead: str = "") -> str:
 
 
 def summary(comparison: Comparison | None) -> str:
-    """Whether multitask learning is worth it here."""
+    """Whether multitask learning helps here."""
     if comparison is None:
         body = (
             '<div class="verdict none"><p class="headline">Not compared yet</p>'
-            "<p>This page shows the weights alone. To see whether learning the tasks together is "
-            f"worth it, hand over the rows: <code>{HOW}</code>. The model is then compared, on "
+            "<p>This page shows the weights alone. To see whether learning the tasks together "
+            f"helps, hand over the rows: <code>{HOW}</code>. The model is then compared, on "
             "rows held out, with separate models, with one pooled model and with the mean.</p>"
             "</div>"
         )
-        return section("summary", "Is multitask learning worth it here?", body)
-    found = verdict(comparison)
-    lines = "".join(f"<li>{escape(text)}</li>" for text in found.sentences)
+        return section("summary", "Does multitask learning help here?", body)
+    lines = "".join(f"<li>{escape(text)}</li>" for text in sentences(comparison))
     body = (
-        f'<div class="verdict {found.kind}"><p class="headline">{escape(found.headline)}</p>'
+        f'<div class="verdict {comparison.verdict.kind}">'
+        f'<p class="headline">{escape(headline(comparison))}</p>'
         f"<ul>{lines}</ul>{_movers(comparison)}</div>"
     )
-    lead = "A difference counts only where it exceeds two standard errors."
-    return section("summary", "Is multitask learning worth it here?", body, lead)
+    lead = "Significant is what a two-sided test on held-out rows finds so at the level of 5 %."
+    return section("summary", "Does multitask learning help here?", body, lead)
 
 
 def _movers(comparison: Comparison, most: int = 5) -> str:
-    """Tasks that gain and lose most clearly against separate models."""
-    signs, gain = clear_signs(comparison, "separate"), comparison.gains["separate"]
+    """Tasks that are significantly better or worse than with separate models, by size."""
+    signs, gain = comparison.task_signs("separate"), comparison.gains["separate"]
     parts = []
     for sign, word in ((1, "Gain most"), (-1, "Lose most")):
         own = np.flatnonzero(signs == sign)
@@ -85,7 +85,7 @@ def notes_part(notes: Sequence[str]) -> str:
 
 
 def score_part(comparison: Comparison | None) -> str:
-    """Errors of the model and of the simpler ones, and of each task."""
+    """Errors of the model and of the reference models, and of each task."""
     if comparison is None:
         return ""
     head = ["Model", escape(comparison.metric)]
@@ -107,12 +107,12 @@ def score_part(comparison: Comparison | None) -> str:
     figures = []
     for name in SIMPLE:
         own, other = comparison.errors["model"], comparison.errors[name]
-        drawn = scatter(names, own, other, clear_signs(comparison, name), name)
+        drawn = scatter(names, own, other, comparison.task_signs(name), name)
         figures.append(f"<figure>{drawn}</figure>")
     key = (
-        '<p class="key"><span><i class="swatch gain"></i>clearly better</span>'
-        '<span><i class="swatch loss"></i>clearly worse</span>'
-        '<span><i class="swatch level"></i>rows do not tell</span></p>'
+        '<p class="key"><span><i class="swatch gain"></i>significantly better</span>'
+        '<span><i class="swatch loss"></i>significantly worse</span>'
+        '<span><i class="swatch level"></i>not significant</span></p>'
     )
     lead = (
         f"Errors on held-out rows ({escape(comparison.metric)}, lower is better). One dot a task; "

@@ -14,7 +14,7 @@ function gain(task, name) {
 
 function gainCell(task, name) {
   const value = gain(task, name);
-  const sign = scores.clear[name][task];
+  const sign = scores.signs[name][task];
   const cell = make("td", undefined, sign > 0 ? "up" : sign < 0 ? "down" : "");
   if (value === null) cell.textContent = "–";
   else {
@@ -22,7 +22,7 @@ function gainCell(task, name) {
     const text = `${(100 * Math.abs(value)).toFixed(1)} %`;
     cell.textContent = mark + (value < 0 ? "−" : "") + text;
   }
-  if (sign) cell.title = sign > 0 ? "clearly better" : "clearly worse";
+  if (sign) cell.title = sign > 0 ? "significantly better" : "significantly worse";
   return cell;
 }
 
@@ -55,7 +55,7 @@ function wanted() {
   const sign = which === "gain" ? 1 : which === "loss" ? -1 : 0;
   return data.tasks
     .map((_, task) => task)
-    .filter((task) => folded[task].includes(text) && (!sign || scores.clear.separate[task] === sign));
+    .filter((task) => folded[task].includes(text) && (!sign || scores.signs.separate[task] === sign));
 }
 
 function row(task) {

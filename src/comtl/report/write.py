@@ -66,7 +66,7 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     found = compare(model, X, y, task)
     ...     page = write_report(f"{folder}/report.html", model, comparison=found)
-    ...     "Is multitask learning worth it here?" in page.read_text(encoding="utf-8")
+    ...     "Does multitask learning help here?" in page.read_text(encoding="utf-8")
     True
     """
     path = Path(path)

@@ -77,7 +77,7 @@ def fit_table(
     weight : str, optional
         Column with the weight of each row.
     score : bool, default=True
-        Whether to compare with simpler models on held-out rows, which takes several fits.
+        Whether to compare with reference models on held-out rows, which takes several fits.
     seed : int, default=0
         Seed of what is random.
     jobs : int, optional

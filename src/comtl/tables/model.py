@@ -48,7 +48,7 @@ class TableModel:
     estimator : estimator
         The fitted model.
     comparison : Comparison or None
-        Errors on held-out rows against simpler models.
+        Errors on held-out rows against reference models.
     task, target : str
         Columns of the task and of the target.
     kind : {"regression", "classification"}

@@ -1,0 +1,130 @@
+"""The verdict on a model: one rule, whoever reads it."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import ttest_1samp
+
+from comtl.commands.showing import facts
+from comtl.comparison import Comparison, Verdict
+from comtl.report.sections import summary
+from comtl.report.words import headline
+from comtl.tables import fit_table
+from comtl.tables.verdict import verdict
+
+REFERENCES = ("pooled", "separate", "mean")
+
+
+def drawn(rng, gain=0.0, T=8, n=12, spread=0.3, noise=1.0):
+    """Comparison of losses drawn at random; tasks gain ``gain`` in the mean over each reference."""
+    losses = {"model": 3.0 + np.zeros((T, n))}
+    for name, extra in zip(REFERENCES, (0.0, 0.0, 2.0), strict=True):
+        own = gain + extra + spread * rng.normal(size=(T, 1))
+        losses[name] = 3.0 + own + noise * rng.normal(size=(T, n))
+    gaps = {name: losses[name] - losses["model"] for name in REFERENCES}
+    rows = np.full(T, n)
+    return Comparison(
+        np.array([f"t{task}" for task in range(T)]),
+        rows,
+        rows,
+        "RMSE",
+        {name: np.sqrt(loss.mean(axis=1)) for name, loss in losses.items()},
+        {name: float(np.sqrt(loss.mean())) for name, loss in losses.items()},
+        None,
+        {name: gap.mean(axis=1) for name, gap in gaps.items()},
+        {name: gap.std(axis=1, ddof=1) / np.sqrt(n) for name, gap in gaps.items()},
+        None,
+        None,
+    )
+
+
+def test_terminal_json_and_page_agree():
+    frame = pd.DataFrame({"school": ["a", "b"] * 10, "age": range(20), "score": range(20)})
+    model = fit_table(frame, task="school", target="score", model="pooled", score=False)
+    rng, kinds = np.random.default_rng(0), set()
+    for _ in range(60):
+        found = drawn(rng, rng.choice([-1.0, 0.0, 0.4, 1.0]), T=int(rng.integers(1, 14)))
+        whole = replace(model, comparison=found, model="auto")
+        data, text, page = facts(whole), verdict(found), summary(found)
+        kind = re.search(r'class="verdict (\w+)"', page)[1]
+        assert data["verdict"] == text
+        assert data["verdict_kind"] == kind == found.verdict.kind
+        assert data["verdict_reference"] == found.verdict.reference
+        said = {"helps": "helps here", "unclear": "no clear difference", "harms": "does harm"}
+        assert [one for one in said if said[one] in text] == [kind]
+        starts = {"helps": "Yes", "unclear": "Not clearly", "harms": "No:"}
+        assert headline(found).startswith(starts[kind])
+        kinds.add(kind)
+    assert kinds == {"helps", "unclear", "harms"}
+
+
+@pytest.mark.parametrize(("T", "n", "spread"), [(3, 60, 0.0), (40, 6, 0.0), (20, 40, 0.5)])
+def test_error_rates(T, n, spread):
+    """A gain that is none in the mean over tasks and rows is seldom significant."""
+    rng, none = np.random.default_rng(1), []
+    for _ in range(400):
+        none.append(drawn(rng, 0.0, T, n, spread).verdict.kind)
+    assert none.count("helps") <= 0.04 * 400  # Both references must be beaten by chance.
+    assert none.count("harms") <= 0.06 * 400
+
+
+def test_a_real_gain_is_found():
+    rng = np.random.default_rng(2)
+    found = [drawn(rng, 0.5, 20, 20).verdict.kind for _ in range(100)]
+    assert found.count("helps") >= 90
+    assert [drawn(rng, -0.6, 20, 20).verdict.kind for _ in range(100)].count("harms") >= 90
+
+
+def test_reference_concerned():
+    rng = np.random.default_rng(0)
+    found = drawn(rng, 1.0, 20, 20)
+    best = min(("pooled", "separate"), key=lambda name: found.overall[name])
+    assert found.verdict == Verdict("helps", best)
+    worse = {"pooled": found.gains["pooled"] - 5.0, "mean": found.gains["mean"] - 9.0}
+    overall = found.overall | {"pooled": 0.5, "mean": 0.7}
+    lost = replace(found, gains=found.gains | worse, overall=overall)
+    assert lost.verdict == Verdict("harms", "pooled")
+    level = replace(found, gains=found.gains | {"mean": 0.0 * found.gains["mean"]})
+    assert level.verdict == Verdict("unclear", "mean")
+
+
+def test_the_larger_standard_error_counts():
+    rng = np.random.default_rng(0)
+    found = drawn(rng, 1.0, 2, 400, spread=0.0)
+    steady = {name: np.full(2, 1.0) for name in REFERENCES}
+    noisy = {name: np.full(2, 2.0) for name in REFERENCES}
+    assert replace(found, gains=steady).verdict.kind == "helps"
+    assert replace(found, gains=steady, gain_errors=noisy).verdict.kind == "unclear"
+    apart = {name: np.array([3.0, -1.0]) for name in REFERENCES}
+    assert replace(found, gains=apart).verdict.kind == "unclear"
+    heavy = np.array([1.0, 0.0])  # A task of no weight has no say.
+    assert replace(found, gains=apart, test_weights=heavy).verdict.kind == "helps"
+
+
+def test_a_row_without_standard_error_is_no_proof():
+    one = drawn(np.random.default_rng(0), 5.0, 1, 2)
+    unknown = {name: np.array([np.nan]) for name in REFERENCES}
+    one = replace(one, test_rows=np.array([1]), gain_errors=unknown)
+    assert one.verdict.kind == "unclear" and one.task_signs("separate").tolist() == [0]
+    assert replace(one, gains=unknown).verdict.kind == "unclear"
+
+
+def test_comparisons_without_the_mean_are_judged():
+    """Files of earlier versions hold gains over two reference models."""
+    found = drawn(np.random.default_rng(0), 1.0, 20, 20)
+    gains = {name: found.gains[name] for name in REFERENCES[:2]}
+    assert replace(found, gains=gains).verdict == found.verdict
+
+
+def test_signs_of_tasks_are_paired_t_tests():
+    rng = np.random.default_rng(3)
+    gaps = rng.normal(size=(300, 4)) + np.repeat([0.0, 2.0, -2.0], 100)[:, None]
+    errors = {"pooled": gaps.std(axis=1, ddof=1) / 2.0}
+    found = replace(drawn(rng, T=300, n=4), gains={"pooled": gaps.mean(axis=1)}, gain_errors=errors)
+    test = ttest_1samp(gaps, 0.0, axis=1)
+    expected = np.where(test.pvalue < 0.05, np.sign(test.statistic), 0)
+    assert found.task_signs("pooled").tolist() == expected.tolist()
+    assert set(expected) == {-1, 0, 1}
