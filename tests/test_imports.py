@@ -15,11 +15,11 @@ import comtl
 SOURCE = Path(comtl.__file__).parent
 ORDER = tuple(
     """
-    arrays files saving threads blocks relations penalties learned_relations losses
+    arrays files phrases removed saving threads blocks relations penalties learned_relations losses
     factors column_moments device_design design state solvers datafits task_data frames
     device_data data own_rows predictor problem memberships systems steps gauge
     extrapolation alternation beyond_span adaptation clusters conversion shown fitted
-    parameters folds rows partitions sparse_relations starts starting batches
+    parameters folds rows partitions starts starting batches
     cluster_starts packing disk docstrings progress training outputs checkpoints base
     coclustering estimators baselines grid search model_selection hierarchical
     onnx_export simpler comparison evaluation views tables datasets report demo
@@ -29,7 +29,6 @@ ORDER = tuple(
 """Packages and modules at the top; each imports only from those before it."""
 AGAINST_THE_ORDER = {
     ("datafits.partitioned", "partitions"),
-    ("datafits.partitioned_quadratic", "partitions"),
     ("fitted", "onnx_export"),
     ("shown", "report"),
     ("tables.fitting", "comtl"),
