@@ -17,7 +17,7 @@ help: ## list the targets
 	@echo '           ARGS="-k name" is handed to pytest.'
 
 demo: $(VENV)/.stamp-plain ## install the package and run the demonstration
-	$(BIN)/python -m comtl.demo
+	$(BIN)/python examples/demo.py
 
 # One BLAS thread a worker: xdist already uses every core.
 test: $(VENV)/.stamp-test ## run all tests and doctests, in parallel
@@ -33,7 +33,7 @@ lint-format: $(VENV)/.stamp-dev
 	$(BIN)/ruff format --check .
 
 lint-types: $(VENV)/.stamp-dev
-	$(BIN)/mypy src
+	$(BIN)/mypy
 
 format: $(VENV)/.stamp-dev ## rewrite the source in the house format
 	$(BIN)/ruff check --fix .
@@ -60,7 +60,7 @@ leaderboard: $(VENV)/.stamp-test ## measure every method on every development se
 clean: ## remove caches and build products (.venv stays)
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf docs/auto_examples docs/api/generated docs/api/backreferences docs/benchmarks docs/project
-	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests reproduction benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A set-up that failed half-way must not look finished, hence the removal.
 $(BIN)/python:
@@ -70,24 +70,24 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 		echo 'No virtual environment could be made: install the venv module of $(PYTHON)' >&2; exit 1; }
 
-# The installs are editable, so only a change of pyproject.toml calls for a new one.
+# The installs are editable, so only a change of a pyproject.toml calls for a new one.
 # A larger set-up contains the smaller ones and marks them as done too.
 $(VENV)/.stamp-plain: pyproject.toml | $(BIN)/python
 	@echo 'Installing comtl'
 	@$(PIP) install --editable .
 	@touch $@
 
-$(VENV)/.stamp-test: pyproject.toml | $(BIN)/python
+$(VENV)/.stamp-test: pyproject.toml reproduction/pyproject.toml | $(BIN)/python
 	@echo 'Installing comtl with what its tests need'
-	@$(PIP) install --editable '.[test]'
+	@$(PIP) install --editable '.[test]' --editable ./reproduction
 	@touch $@ $(VENV)/.stamp-plain
 
-$(VENV)/.stamp-dev: pyproject.toml | $(BIN)/python
+$(VENV)/.stamp-dev: pyproject.toml reproduction/pyproject.toml | $(BIN)/python
 	@echo 'Installing comtl with what its tests and checks need'
-	@$(PIP) install --editable '.[dev]'
+	@$(PIP) install --editable '.[dev]' --editable ./reproduction
 	@touch $@ $(VENV)/.stamp-test $(VENV)/.stamp-plain
 
-$(VENV)/.stamp-docs: pyproject.toml | $(BIN)/python
+$(VENV)/.stamp-docs: pyproject.toml reproduction/pyproject.toml | $(BIN)/python
 	@echo 'Installing comtl with what its documentation needs'
-	@$(PIP) install --editable '.[docs]'
+	@$(PIP) install --editable '.[docs]' --editable ./reproduction
 	@touch $@ $(VENV)/.stamp-plain

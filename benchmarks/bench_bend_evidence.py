@@ -17,8 +17,8 @@ from outside_tables import TABLES, is_classes
 
 from comtl import MultitaskClassifier, MultitaskRegressor
 from comtl.evaluation import evidence_for_bends
-from comtl.experiments.cells import Store
 from comtl.hierarchical.bend_evidence import STRONG
+from comtl_reproduction.cells import Store
 
 
 def evidence(kind: Any, rows: tuple[Any, Any, Any], measure: Any) -> float:

@@ -9,6 +9,7 @@ import warnings
 from unittest.mock import patch
 
 import numpy as np
+from problems import task_rmse
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
@@ -16,7 +17,6 @@ from comtl import BiFactorRegressor, TriFactorRegressor, cluster_starts
 from comtl.baselines import SharedPoolRegressor
 from comtl.clusters import cluster_rows
 from comtl.datasets import SYNTHETIC, make_coclusters
-from comtl.demo import task_rmse
 
 HEADER = """# Planted co-clusters
 

@@ -8,10 +8,9 @@ import sys
 import warnings
 
 import numpy as np
-from problems import development_problems
+from problems import development_problems, task_rmse
 
 from comtl import BiFactorRegressor, TriFactorRegressor
-from comtl.demo import task_rmse
 
 HEADER = """# Defaults
 

@@ -13,7 +13,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
-from comtl.datasets import load_newsgroups
+from comtl_reproduction.loaders import load_newsgroups
 
 TARGETS = range(1, 7)
 

@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from unittest import mock
 
 from comtl import MultitaskClassifier
-from comtl.datasets import load_newsgroups, load_sentiment
 from comtl.hierarchical import library, task_covariance
 from comtl.hierarchical.multitask import MultitaskModel
+from comtl_reproduction.loaders import load_newsgroups, load_sentiment
 
 CHOICES = {
     "as built": {},

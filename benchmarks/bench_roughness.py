@@ -12,12 +12,12 @@ from unittest import mock
 from comtl import MultitaskRegressor
 from comtl.baselines import ClusteredRegressor, GroupOverlapRegressor, clustered, factored
 from comtl.datasets import SYNTHETIC
-from comtl.experiments import tuning
-from comtl.experiments.methods import METHODS
-from comtl.experiments.metrics import rmse
 from comtl.hierarchical import library
 from comtl.rows import Rows
 from comtl.steps import Inner
+from comtl_reproduction import tuning
+from comtl_reproduction.methods import METHODS
+from comtl_reproduction.metrics import rmse
 
 
 def timed(work, *args, **settings):

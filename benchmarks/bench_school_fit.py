@@ -4,7 +4,7 @@ import time
 import warnings
 
 from comtl import MultitaskRegressor
-from comtl.datasets import load_school
+from comtl_reproduction.loaders import load_school
 
 
 def main() -> None:

@@ -13,12 +13,12 @@ import warnings
 import numpy as np
 
 from comtl import MultitaskRegressor
-from comtl.datasets import load_school
 from comtl.hierarchical.library import regression_members
 from comtl.hierarchical.together import WholeSums, learned, population_for
 from comtl.problem import Columns
 from comtl.rows import Rows
 from comtl.threads import single_blas
+from comtl_reproduction.loaders import load_school
 
 REPEATS = 3
 

@@ -9,12 +9,12 @@ import warnings
 
 import numpy as np
 from joblib import Parallel, delayed
+from problems import task_rmse
 from sklearn.linear_model import RidgeCV
 from threadpoolctl import threadpool_limits
 
 from comtl import BiFactorRegressorCV, TriFactorRegressorCV
 from comtl.datasets import SYNTHETIC
-from comtl.demo import task_rmse
 
 SETS = list(SYNTHETIC)
 TARGET = (1.719, 1.776, 1.550, 1.138, 1.783)

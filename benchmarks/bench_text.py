@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from comtl import BiFactorClassifier
-from comtl.datasets import load_sentiment
-from comtl.experiments.metrics import choose_cut
-from comtl.experiments.text import held_out_scores
 from comtl.rows import Rows
+from comtl_reproduction.loaders import load_sentiment
+from comtl_reproduction.metrics import choose_cut
+from comtl_reproduction.text import held_out_scores
 
 SMOOTHINGS = (0.01, 0.1, 1.0, 10.0)
 RANKS = (2, 5, 10)

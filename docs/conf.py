@@ -7,7 +7,7 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS / "_ext"))
 # Without an installed comtl the checkout beside us serves.
-sys.path.insert(0, str(DOCS.parent / "src"))
+sys.path[:0] = [str(DOCS.parent / "src"), str(DOCS.parent / "reproduction" / "src")]
 
 import comtl  # noqa: E402
 
@@ -55,6 +55,7 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["auto_examples"],
     "filename_pattern": re.escape("plot_"),
+    "ignore_pattern": r"demo\.py$",
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,

@@ -81,6 +81,13 @@ def random_factors(
     return Factors(F, S, G, rng.standard_normal(P), 0.7, rng.standard_normal(T))
 
 
+def task_rmse(truth: np.ndarray, guess: np.ndarray, task: np.ndarray) -> float:
+    """Root mean squared error of each task, averaged over tasks."""
+    _, codes = np.unique(task, return_inverse=True)
+    squares = np.bincount(codes, (truth - guess) ** 2) / np.bincount(codes)
+    return float(np.sqrt(squares).mean())
+
+
 def numeric_gradient(function: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndarray:
     """Gradient by central differences."""
     result = np.zeros_like(at)

@@ -19,14 +19,13 @@ from comtl import (
 from comtl.cluster_starts import exchanges
 from comtl.clusters import cluster_rows
 from comtl.datasets import make_coclusters
-from comtl.demo import task_rmse
 from comtl.factors import Factors
 from comtl.learned_relations import LearnedRelation
 from comtl.losses import Logistic, Squared
 from comtl.memberships import Membership, feature_moves, indicators, labels_of, task_moves
 from comtl.penalties import Ridge
 from comtl.state import State
-from helpers import problem
+from helpers import problem, task_rmse
 
 HARD = {"feature_penalty": "clusters", "task_penalty": "clusters"}
 SIDES = [HARD, {"feature_penalty": "clusters"}, {"task_penalty": "clusters"}]

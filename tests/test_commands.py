@@ -13,9 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import comtl
+from comtl import cli
 from comtl.commands import comtl as command
+from comtl.commands.progress_bar import progress
 from comtl.tables import fitting, load_model
 
 
@@ -164,11 +167,6 @@ def test_inspect(folder):
     assert run(folder, "inspect", "p.comtl").stdout
 
 
-def test_demo(folder):
-    with mock.patch("comtl.commands.demo.main", lambda write: write("shown\n")):
-        assert run(folder, "demo").stdout == "shown\n"
-
-
 def test_reports(folder, tmp_path):
     page = tmp_path / "fit.html"
     model = ["--model", "pooled", "--out", tmp_path / "m.comtl", "--report", page]
@@ -282,3 +280,73 @@ def test_modules_come_when_they_are_named():
     subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="nothing"):
         comtl.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["click", "rich"])
+def test_missing_parts_are_named(name):
+    with mock.patch.dict(sys.modules):
+        for loaded in list(sys.modules):
+            if loaded.startswith((f"{name}.", "comtl.commands")):
+                del sys.modules[loaded]
+        # What Python takes for a module that cannot be found.
+        sys.modules[name] = None
+        with pytest.raises(SystemExit, match=rf'{name}.*pip install "comtl\[cli\]"'):
+            cli.main()
+
+
+def python(*arguments, folder=None):
+    """Run Python with this comtl, wherever another one is installed."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(comtl.__file__).parents[1])}
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_python_dash_m():
+    assert comtl.__version__ in python("-m", "comtl", "--version")
+
+
+def test_predict_loads_nothing_of_the_paper(folder):
+    code = (
+        "import sys; from comtl.commands import comtl; "
+        "comtl(['predict', 'h.comtl', 'new.csv'], standalone_mode=False); "
+        "print([name for name in sys.modules if name.startswith(('comtl_', 'matplotlib'))])"
+    )
+    assert python("-c", code, folder=folder).splitlines()[-1] == "[]"
+
+
+def test_commands_of_other_distributions_are_found(folder, tmp_path, monkeypatch):
+    (tmp_path / "other_comtl.py").write_text(
+        "import click\n@click.command(short_help='Say so.')\ndef told(): click.echo('told')\n"
+    )
+    (tmp_path / "other-1.dist-info").mkdir()
+    (tmp_path / "other-1.dist-info" / "entry_points.txt").write_text(
+        "[comtl.commands]\ntold = other_comtl:told\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert run(folder, "told").stdout == "told\n"
+    assert "Say so." in run(folder, "--help").stdout
+
+
+def test_where_the_paper_is_to_be_had(folder):
+    with mock.patch("comtl.commands.entry_points", return_value=()):
+        lines = run(folder, "reproduce", "synthetic", code=1).stderr.splitlines()
+    assert len(lines) == 1 and 'pip install ".[reproduce]"' in lines[0]
+
+
+def test_progress_in_a_terminal_and_in_a_file(tmp_path):
+    with (tmp_path / "bar").open("w") as file:
+        console = Console(file=file, force_terminal=True, width=100)
+        with progress("toy", console, what="fits") as report:
+            report(0, 3)
+            report(3, 3)
+    assert "3/3" in (tmp_path / "bar").read_text()
+    with (tmp_path / "lines").open("w") as file:
+        with progress("toy", Console(file=file), what="fits", every=0.0) as report:
+            for done in (1, 2, 3):
+                report(done, 3)
+    text = (tmp_path / "lines").read_text().splitlines()
+    assert text[0] == "toy: 1 of 3 fits done"
+    assert text[1].startswith("toy: 2 of 3 fits done, about")
+    assert text[2] == "toy: 3 of 3 fits done"

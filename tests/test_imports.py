@@ -22,8 +22,8 @@ ORDER = tuple(
     parameters folds rows partitions starts starting batches
     cluster_starts packing disk docstrings progress training outputs checkpoints base
     coclustering estimators baselines grid search model_selection hierarchical
-    onnx_export simpler comparison evaluation views tables datasets report demo
-    experiments plot comtl commands cli __main__
+    onnx_export simpler comparison evaluation views tables datasets report
+    plot comtl commands cli __main__
     """.split()
 )
 """Packages and modules at the top; each imports only from those before it."""
@@ -38,7 +38,7 @@ AGAINST_THE_ORDER = {
 FOR_A_SIDE_EFFECT = {"hierarchical.model", "partitions.rows"}
 """Modules with an import whose name is not used. No more of them."""
 HEAVY = {"dask", "distributed", "matplotlib", "pandas", "torch"}
-LATER = {"commands", "experiments", "plot", "report", "tables"}
+LATER = {"commands", "plot", "report", "tables"}
 """What ``import comtl`` leaves out: libraries, and rooms of its own."""
 MOST_MODULES = 145
 """Modules of comtl that ``import comtl`` may load. It may only fall."""

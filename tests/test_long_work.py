@@ -14,10 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import comtl
 from comtl import checkpoints, grid
-from comtl.experiments.methods import METHODS
-from comtl.experiments.tuning import tune
 from comtl.hierarchical.multitask import MultitaskModel
-from comtl.rows import Rows
 from comtl.saving import ModelFileError
 
 PROBLEM = """
@@ -248,14 +245,6 @@ def test_a_search_keeps_its_screening(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="so far decides"):
         search.fit(X, y, task=task)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
-@pytest.mark.parametrize("after", [0, 7])
-def test_a_search_within_an_experiment_is_interrupted(after, monkeypatch):
-    X, y, task = problem()
-    monkeypatch.setattr(grid.Fold, "losses", interrupting(grid.Fold.losses, after))
-    with pytest.raises(KeyboardInterrupt):
-        tune(METHODS["FMTL"], Rows(X, y, task))
 
 
 def test_an_interrupted_fit_leaves_its_checkpoint(tmp_path, monkeypatch):

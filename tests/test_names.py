@@ -7,13 +7,29 @@ from pathlib import Path
 import comtl
 
 SOURCE = Path(comtl.__file__).parent
-MODULES_TWICE = set(
-    """
-    adaptation base cells data demo errors estimators files fits losses model newsgroups partitioned
-    penalties problem related relations rows school sentiment steps synthetic text words
-    """.split()
-)
-CLASSES_TWICE = {"Experiment", "HeldOut", "Spread", "Table", "View"}
+MODULES_TWICE = {
+    "adaptation",
+    "base",
+    "data",
+    "errors",
+    "estimators",
+    "fits",
+    "losses",
+    "model",
+    "partitioned",
+    "penalties",
+    "problem",
+    "related",
+    "relations",
+    "rows",
+    "steps",
+    "words",
+}
+CLASSES_TWICE = {
+    "HeldOut",
+    "Spread",
+    "View",
+}
 
 
 def twice(names):

@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import RidgeCV
 
 from comtl import BiFactorRegressor, BiFactorRegressorCV, TaskStratifiedKFold
-from comtl.demo import task_rmse
+from helpers import task_rmse
 
 
 @pytest.fixture(scope="module")

@@ -9,14 +9,13 @@ import comtl
 
 SOURCE = Path(comtl.__file__).parent
 BUDGET = {
-    "top": 10345,
+    "top": 10255,
     "arrays": 1010,
     "baselines": 1384,
     "batches": 1458,
-    "commands": 1032,
+    "commands": 958,
     "datafits": 1599,
-    "datasets": 1027,
-    "experiments": 2750,
+    "datasets": 387,
     "hierarchical": 4249,
     "partitions": 1731,
     "plot": 642,

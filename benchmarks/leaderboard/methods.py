@@ -19,12 +19,12 @@ from comtl import (
     MultitaskRegressor,
     TaskStratifiedKFold,
 )
-from comtl.experiments.cells import Cell
-from comtl.experiments.methods import METHODS, Method
-from comtl.experiments.metrics import choose_cut
-from comtl.experiments.text import held_out_scores
-from comtl.experiments.tuning import tune
 from comtl.rows import Rows
+from comtl_reproduction.cells import Cell
+from comtl_reproduction.methods import METHODS, Method
+from comtl_reproduction.metrics import choose_cut
+from comtl_reproduction.text import held_out_scores
+from comtl_reproduction.tuning import tune
 
 OURS, BENT = "comtl", "comtl with bends"
 BOOSTING = "LightGBM + task id"

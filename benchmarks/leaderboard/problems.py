@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from comtl.datasets import SYNTHETIC, load_newsgroups, load_school, load_sentiment
-from comtl.datasets.splits import share_of_each
-from comtl.experiments.metrics import macro_f, rmse
+from comtl.datasets import SYNTHETIC
+from comtl_reproduction.loaders import load_newsgroups, load_school, load_sentiment
+from comtl_reproduction.loaders.splits import share_of_each
+from comtl_reproduction.metrics import macro_f, rmse
 
 
 @dataclass(frozen=True, eq=False)

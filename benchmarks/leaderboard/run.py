@@ -16,10 +16,10 @@ import numpy as np
 from methods import BENT, NAMES, OURS, OWN, cells, scores
 from problems import PROBLEMS
 
-from comtl.experiments.cells import Cell, Store
-from comtl.experiments.runner import run_cells
-from comtl.experiments.statistics import mean_and_error, winners
 from comtl.files import write_atomically
+from comtl_reproduction.cells import Cell, Store
+from comtl_reproduction.runner import run_cells
+from comtl_reproduction.statistics import mean_and_error, winners
 
 ROOT = Path(__file__).resolve().parents[2] / "docs"
 KEYS, VALUES = ("data", "method", "repeat"), ("value",)

@@ -7,7 +7,7 @@ import sys
 NEEDED = {
     "cli": frozenset({"click", "rich", "pandas", "pyarrow"}),
     "dask": frozenset({"dask", "distributed"}),
-    "reproduce": frozenset({"matplotlib", "snowballstemmer"}),
+    "report": frozenset({"matplotlib"}),
 }
 """Modules by the extra that brings them."""
 

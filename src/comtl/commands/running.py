@@ -14,8 +14,8 @@ from typing import Any
 import click
 from rich.console import Console
 
-from ..experiments.display import Report, progress
 from ..phrases import jsonable
+from .progress_bar import Report, progress
 
 INTERRUPTED = 130
 """Exit status of a command that the user ended, as shells have it."""

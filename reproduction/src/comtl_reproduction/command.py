@@ -1,0 +1,140 @@
+"""``comtl reproduce``: run the paper's experiments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from joblib import cpu_count
+from rich.console import Console
+
+from comtl.commands.progress_bar import progress
+from comtl.commands.running import INTERRUPTED
+
+from .catalogue import EXPERIMENTS
+from .cells import ExperimentError
+from .experiment import Experiment, Options, run_experiment
+
+ALL = "all"
+
+
+def reproduce_command(experiments: Mapping[str, Experiment]) -> click.Command:
+    """Return the command that runs one of these experiments, or all.
+
+    Examples
+    --------
+    >>> from comtl_reproduction.command import reproduce_command
+    >>> from comtl_reproduction.catalogue import EXPERIMENTS
+    >>> reproduce_command(EXPERIMENTS).name
+    'reproduce'
+    """
+
+    @click.command("reproduce", short_help="Run an experiment of the paper.")
+    @click.argument("name", type=click.Choice([*experiments, ALL]))
+    @click.option("--quick", is_flag=True, help="A small version, with files of its own.")
+    @click.option("--repeats", type=click.IntRange(min=1), default=5, help="Random repeats.")
+    @click.option("--methods", metavar="A,B", default="", help="Only these.", show_default="all")
+    @click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        default=cpu_count,
+        help="Processes.",
+        show_default="cores available",
+    )
+    @click.option(
+        "--out",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path("reproduction"),
+        help="Folder for results.",
+    )
+    @click.option(
+        "--data",
+        type=click.Path(exists=True, file_okay=False, resolve_path=True),
+        help="Folder of the real data sets.",
+        show_default="the environment variable COMTL_DATA",
+    )
+    def reproduce(
+        name: str,
+        quick: bool,
+        repeats: int,
+        methods: str,
+        jobs: int,
+        out: Path,
+        data: str | None,
+    ) -> None:
+        """Run an experiment of the paper, or all of them.
+
+        Writes <name>.csv, <name>_times.csv, <name>.md and figures. Interrupted at any time, the
+        same command goes on where it stopped.
+        """
+        chosen = list(experiments.values()) if name == ALL else [experiments[name]]
+        options = Options(quick, repeats, known_methods(methods, chosen))
+        try:
+            with _data_folder(data):
+                for experiment in chosen:
+                    _run(experiment, options, out, jobs)
+        except KeyboardInterrupt:
+            click.echo("Interrupted. What is finished is kept: the same command goes on.", err=True)
+            raise SystemExit(INTERRUPTED) from None
+        except (ExperimentError, OSError) as error:
+            raise click.ClickException(" ".join(str(error).split())) from error
+
+    return reproduce
+
+
+def known_methods(text: str, experiments: Sequence[Experiment]) -> tuple[str, ...]:
+    """Names of methods as the experiments spell them, from a list with commas.
+
+    Examples
+    --------
+    >>> from comtl_reproduction.command import known_methods
+    >>> from comtl_reproduction.catalogue import EXPERIMENTS
+    >>> known_methods("bifactor, TriFactor", [EXPERIMENTS["convergence"]])
+    ('BiFactor', 'TriFactor')
+    """
+    known = {m.casefold(): m for experiment in experiments for m in experiment.methods}
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    unknown = [part for part in names if part.casefold() not in known]
+    if unknown:
+        raise click.BadParameter(
+            f"unknown: {', '.join(unknown)}. Known are {', '.join(known.values())}.",
+            param_hint="--methods",
+        )
+    return tuple(dict.fromkeys(known[part.casefold()] for part in names))
+
+
+def _run(experiment: Experiment, options: Options, out: Path, jobs: int) -> None:
+    # With "all", a method may be known to some experiments only.
+    mine = tuple(method for method in options.methods if method in experiment.methods)
+    if options.methods and not mine:
+        return
+    with progress(experiment.name, Console(stderr=True), what="cells") as report:
+        made = run_experiment(
+            experiment, replace(options, methods=mine), out, jobs=jobs, report=report
+        )
+    console = Console()
+    for table in made.tables:
+        console.print(table.rich())
+    for path in made.files:
+        click.echo(path)
+
+
+@contextmanager
+def _data_folder(data: str | None) -> Iterator[None]:
+    """Set COMTL_DATA for a while; processes started meanwhile see it."""
+    before = os.environ.get("COMTL_DATA")
+    if data is not None:
+        os.environ["COMTL_DATA"] = data
+    try:
+        yield
+    finally:
+        if data is not None:
+            os.environ.pop("COMTL_DATA")
+            os.environ.update({} if before is None else {"COMTL_DATA": before})
+
+
+reproduce = reproduce_command(EXPERIMENTS)

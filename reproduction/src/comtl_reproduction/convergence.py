@@ -1,0 +1,205 @@
+"""What the paper says of its algorithm without figures: how fast it converges.
+
+Sweeps of the alternation until it converges, and iterations of conjugate gradients in one step for
+``F``, with and without the preconditioner, against the condition number of the system.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from comtl.estimators import BiFactorRegressor, TriFactorRegressor
+from comtl.rows import Rows
+
+from .cells import Cell, Row
+from .conditioning import CG_TOLERANCE, SCENES, count_iterations, synthetic
+from .experiment import Experiment, Options
+from .figures import Lines, Series, compose, save
+from .figures import series as series_of
+from .tables import Table, tabulate
+
+SETS = ("syn1", "syn2", "syn3", "syn4", "syn5")
+MODELS: dict[str, Callable[..., Any]] = {
+    "BiFactor": BiFactorRegressor,
+    "TriFactor": TriFactorRegressor,
+    "TriFactor-free": TriFactorRegressor,
+}
+"""The last has a free core S, as the paper prints it; the others are well posed."""
+TOLERANCES = (1e-4, 1e-5)
+SIZES = ((50, 40, 4), (100, 60, 6), (400, 200, 8))
+STRENGTHS = ((0.1, 0.1), (0.1, 1e-3), (10.0, 0.1), (10.0, 1e-3), (1000.0, 0.1), (1000.0, 1e-3))
+"""λ1 and ε relative to the largest squared singular value of the factor."""
+
+
+def count_sweeps(name: str, method: str, tol: float, seed: int) -> dict[str, Any]:
+    """Fit a model with five columns a factor, λ1 = 0.1 and λ2 = 1, and count the sweeps.
+
+    Examples
+    --------
+    >>> from comtl_reproduction.convergence import count_sweeps
+    >>> count_sweeps("syn1", "BiFactor", 1e-3, 0)["sweeps"] < 100
+    True
+    """
+    data = synthetic(name, seed)
+    free = {"core_penalty": None} if method == "TriFactor-free" else {}
+    settings = {"alpha_feature": 0.1, "alpha_task": 1.0, "tol": tol, "max_iter": 5000}
+    model = MODELS[method](random_state=seed, **settings, **free)
+    model.fit_within(Rows(data.X, data.y, data.task))
+    sweeps = model.n_iter_ if model.converged_ else math.nan
+    return {"sweeps": sweeps, "plain": "", "preconditioned": "", "condition": ""}
+
+
+def cells(options: Options) -> list[Cell]:
+    """Cells of the experiment; a quick run has two repeats, one tolerance and no large system.
+
+    Examples
+    --------
+    >>> from comtl_reproduction.convergence import cells
+    >>> from comtl_reproduction.experiment import Options
+    >>> len(cells(Options(quick=True, repeats=1, methods=("BiFactor",))))
+    5
+    """
+    count = min(options.repeats, 2) if options.quick else options.repeats
+    sweeps = [
+        Cell(
+            _keys("sweeps", name, f"tolerance {tol:.0e}", method, seed),
+            count_sweeps,
+            {"name": name, "method": method, "tol": tol, "seed": seed},
+        )
+        for name in SETS
+        for tol, most in zip(TOLERANCES, (count, 0 if options.quick else 3), strict=True)
+        for method in MODELS
+        if options.wants(method)
+        for seed in range(min(count, most))
+    ]
+    *small, largest = SIZES
+    # The condition number of a large system takes seconds: one repeat.
+    sizes = [(size, count) for size in small] + [(largest, 0 if options.quick else 1)]
+    iterations = [
+        Cell(
+            _keys("iterations", name, f"λ1={strength:g} ε={smoothing:g}", "CG", seed),
+            count_iterations,
+            dict(size=size, scene=scene, strength=strength, smoothing=smoothing, seed=seed),
+        )
+        for size, repeats in sizes
+        for scene in SCENES
+        for name in ["P={} T={} K={}, ".format(*size) + scene]
+        for strength, smoothing in STRENGTHS
+        for seed in range(repeats)
+    ]
+    return sweeps + (iterations if options.wants("CG") else [])
+
+
+def _keys(part: str, data: str, setting: str, method: str, repeat: int) -> dict[str, Any]:
+    return {"part": part, "data": data, "setting": setting, "method": method, "repeat": repeat}
+
+
+def summary(rows: Sequence[Row]) -> list[Table]:
+    """Tables of sweeps and of iterations.
+
+    Examples
+    --------
+    >>> from comtl_reproduction.convergence import summary
+    >>> summary([])
+    []
+    """
+    tables = []
+    for setting in dict.fromkeys(row["setting"] for row in _part(rows, "sweeps")):
+        chosen = [row for row in _part(rows, "sweeps") if row["setting"] == setting]
+        title = f"Sweeps to convergence, relative {setting}"
+        tables.append(tabulate(chosen, "sweeps", title=title, lower_is_better=None, digits=1))
+    for data in dict.fromkeys(row["data"] for row in _part(rows, "iterations")):
+        chosen = [row for row in _part(rows, "iterations") if row["data"] == data]
+        # One row of the file has three figures: here each becomes a row of the table.
+        melted = [
+            {**row, "figure": label, "value": row[value]}
+            for value, label in FIGURES.items()
+            for row in chosen
+        ]
+        title = f"CG iterations of one F step to 1e-6: {data}"
+        tables.append(
+            tabulate(
+                melted,
+                "value",
+                title=title,
+                row="setting",
+                column="figure",
+                lower_is_better=None,
+                digits=0,
+            )
+        )
+    return tables
+
+
+FIGURES = {
+    "condition": "condition number",
+    "plain": "iterations, no preconditioner",
+    "preconditioned": "iterations, two-term Sylvester",
+}
+
+
+def _part(rows: Sequence[Row], part: str) -> list[Row]:
+    return [row for row in rows if row["part"] == part]
+
+
+def figures(rows: Sequence[Row], stem: Path) -> list[Path]:
+    """Draw sweeps by data set, and iterations against the condition number.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from comtl_reproduction.convergence import figures
+    >>> figures([], Path("convergence"))
+    []
+    """
+    panels = []
+    for setting in dict.fromkeys(row["setting"] for row in _part(rows, "sweeps")):
+        chosen = [row for row in _part(rows, "sweeps") if row["setting"] == setting]
+        names = tuple(dict.fromkeys(row["data"] for row in chosen))
+        placed = [{**row, "place": names.index(row["data"])} for row in chosen]
+        lines = series_of(placed, "sweeps", x="place")
+        title = f"Sweeps to convergence, {setting}"
+        panels.append(Lines(title, "data", "sweeps", lines, log_y=True, joined=False, ticks=names))
+    points = _part(rows, "iterations")
+    if points:
+        conditions = sorted(float(row["condition"]) for row in points)
+        clouds = [
+            Series(
+                label,
+                tuple(float(row["condition"]) for row in points),
+                tuple(float(row[value]) for row in points),
+            )
+            for value, label in (
+                ("plain", "no preconditioner"),
+                ("preconditioned", "two-term Sylvester"),
+            )
+        ]
+        bound = tuple(0.5 * math.sqrt(k) * math.log(2.0 / CG_TOLERANCE) for k in conditions)
+        panels.append(
+            Lines(
+                "One F step to a relative residual of 1e-6",
+                "condition number",
+                "CG iterations",
+                tuple(clouds),
+                log_x=True,
+                log_y=True,
+                joined=False,
+                guide=Series("½ √κ ln(2/tol)", tuple(conditions), bound),
+            )
+        )
+    return save(compose(panels), stem) if panels else []
+
+
+CONVERGENCE = Experiment(
+    name="convergence",
+    title="Convergence of the alternation and of conjugate gradients",
+    methods=(*MODELS, "CG"),
+    key_columns=("part", "data", "setting", "method", "repeat"),
+    value_columns=("sweeps", "plain", "preconditioned", "condition"),
+    cells=cells,
+    summary=summary,
+    figures=figures,
+)

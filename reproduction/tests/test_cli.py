@@ -1,0 +1,128 @@
+"""The command line, and the experiment on convergence at toy size."""
+
+import os
+from unittest import mock
+
+import pytest
+from click.testing import CliRunner
+
+from comtl_reproduction import conditioning, convergence
+from comtl_reproduction.cells import Cell
+from comtl_reproduction.command import reproduce_command
+from comtl_reproduction.experiment import Experiment, Options, run_experiment
+from toy_experiment import METHODS, toy
+
+
+def where_data_is():
+    return {"value": os.environ.get("COMTL_DATA", "nowhere")}
+
+
+def missing_data():
+    raise FileNotFoundError("no school.mat: set COMTL_DATA to the folder that holds it")
+
+
+def interrupted():
+    raise KeyboardInterrupt
+
+
+def single(name, work):
+    return Experiment(
+        name, name, ("A",), ("n",), ("value",), lambda _: [Cell({"n": 0}, work)], lambda rows: []
+    )
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run ``comtl reproduce`` on toys, in a folder of its own."""
+    toys = {"toy": toy(tmp_path)}
+    toys |= {work.__name__: single(work.__name__, work) for work in WORKS}
+    command = reproduce_command(toys)
+    with mock.patch.dict(os.environ, COMTL_DATA="before"):
+        yield lambda *arguments: CliRunner().invoke(
+            command, [*arguments, "--jobs", "1", "--out", str(tmp_path / "out")]
+        )
+
+
+WORKS = (where_data_is, missing_data, interrupted)
+
+
+def test_reproduce(run, tmp_path):
+    result = run("toy", "--repeats", "2", "--methods", "itl, STL")
+    assert result.exit_code == 0, result.output
+    assert "RMSE (lower is better)" in result.stdout
+    assert str(tmp_path / "out" / "toy.csv") in result.stdout
+    assert "toy: 4 of 4 cells done" in result.stderr
+    assert (tmp_path / "calls").read_text().split("\n")[0] == "STL 0"
+    assert run("toy", "--quick", "--repeats", "1").exit_code == 0
+    assert (tmp_path / "out" / "toy-quick.md").exists()
+
+
+def test_data_folder_is_set_for_the_run_only(run, tmp_path):
+    assert run("where_data_is", "--data", str(tmp_path)).exit_code == 0
+    csv = (tmp_path / "out" / "where_data_is.csv").read_text()
+    assert csv == f"n,value\n0,{tmp_path.resolve()}\n"
+    assert os.environ["COMTL_DATA"] == "before"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "texts"),
+    [
+        (["toy", "--methods", "STL,KNN"], 2, ["KNN", *METHODS]),
+        (["missing_data"], 1, ["cell n=0 failed", "set COMTL_DATA"]),
+        (["interrupted"], 130, ["the same command goes on"]),
+        (["nothing"], 2, ["toy", "all"]),
+        (["toy", "--repeats", "0"], 2, ["--repeats"]),
+        (["toy", "--data", "/no/such/folder"], 2, ["/no/such/folder"]),
+    ],
+)
+def test_errors_are_one_line(run, arguments, code, texts):
+    result = run(*arguments)
+    assert result.exit_code == code
+    last = result.stderr.splitlines()[-1]
+    assert all(text in last for text in texts), result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_damaged_file_is_an_error(run, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "toy.csv").write_text("other,header\n")
+    result = run("toy")
+    assert result.exit_code == 1
+    assert "Move it away" in result.stderr
+
+
+def test_all_runs_each_experiment_that_knows_the_method(run, tmp_path):
+    assert run("all", "--methods", "STL", "--repeats", "1").exit_code == 0
+    assert {path.stem for path in (tmp_path / "out").glob("*.md")} == {"toy"}
+
+
+# ---- convergence --------------------------------------------------------------------------------
+
+
+def test_convergence_at_toy_size(tmp_path):
+    with (
+        mock.patch.object(convergence, "SETS", ("syn1", "syn4")),
+        mock.patch.object(convergence, "TOLERANCES", (1e-2, 1e-3)),
+        mock.patch.object(convergence, "SIZES", ((12, 8, 2), (20, 10, 3))),
+        mock.patch.object(convergence, "STRENGTHS", ((0.1, 0.1), (10.0, 1e-3))),
+    ):
+        cells = convergence.cells(Options(repeats=2))
+        assert len(cells) == 2 * 2 * 3 * 2 + 3 * 2 * (2 + 1)
+        made = run_experiment(convergence.CONVERGENCE, Options(repeats=2), tmp_path)
+    assert len(made.tables) == 2 + 6
+    assert [path.suffix for path in made.files] == [".csv", ".csv", ".md", ".png", ".svg"]
+    page = (tmp_path / "convergence.md").read_text()
+    assert "![convergence](convergence.png)" in page
+    sweeps = made.tables[1].ours
+    assert sweeps["TriFactor-free", "syn4"].mean > sweeps["TriFactor", "syn4"].mean
+    for table in made.tables[2:]:
+        for setting in table.rows:
+            plain, helped = (table.ours[setting, name].mean for name in table.columns[1:])
+            assert helped < plain
+
+
+@pytest.mark.parametrize("scene", conditioning.SCENES)
+def test_condition_numbers_agree(scene):
+    system = conditioning.feature_system((15, 10, 2), scene, 0.1, 1e-2, 0)
+    exact = conditioning.condition_number(system)
+    assert conditioning.condition_number(system, explicit=0) == pytest.approx(exact, rel=1e-2)
