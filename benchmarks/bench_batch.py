@@ -11,11 +11,12 @@ from unittest import mock
 
 import numpy as np
 
-from comtl import TriFactorRegressor, TriFactorRegressorCV, grid
-from comtl.batches.losses import HeldOut, batched_losses
-from comtl.datafits.gram import GramDatafit
+from comtl import TriFactorRegressor, TriFactorRegressorCV
+from comtl.batches.batch_run import HeldOut, batched_losses
+from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datasets import SYNTHETIC, make_syn1
-from comtl.rows import Rows
+from comtl.models import grid
+from comtl.rows.fit_input import Rows
 
 RANKS = [2, 3, 5, 7, 9, 10, 15]
 ALPHAS = [10.0**power for power in range(-3, 4)]

@@ -16,8 +16,8 @@ from bench_outside import BENT, FOLDER, KEYS, OURS, VALUES, mean, samples_of, sp
 from outside_tables import TABLES, is_classes
 
 from comtl import MultitaskClassifier, MultitaskRegressor
-from comtl.evaluation import evidence_for_bends
-from comtl.hierarchical.bend_evidence import STRONG
+from comtl.evaluation.compare_models import evidence_for_bends
+from comtl.evaluation.nonlinearity import STRONG
 from comtl_reproduction.cells import Store
 
 

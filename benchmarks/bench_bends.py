@@ -20,8 +20,8 @@ from leaderboard.problems import PROBLEMS
 from small_tables import error, tables
 
 from comtl import MultitaskClassifier, MultitaskRegressor
-from comtl.hierarchical.stacking import gain_and_error
 from comtl.losses import Logistic
+from comtl.stacking.blending import gain_and_error
 
 RULES = {"lower loss": 0.0, "0.5": 0.5, "1": 1.0, "2": 2.0}
 """Standard errors by which bends must be better on rows that the members did not see."""

@@ -13,10 +13,11 @@ from problems import task_rmse
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from comtl import BiFactorRegressor, TriFactorRegressor, cluster_starts
+from comtl import BiFactorRegressor, TriFactorRegressor
 from comtl.baselines import SharedPoolRegressor
 from comtl.clusters import cluster_rows
 from comtl.datasets import SYNTHETIC, make_coclusters
+from comtl.engine import cluster_exchange as cluster_starts
 
 HEADER = """# Planted co-clusters
 

@@ -18,7 +18,7 @@ import sklearn
 from scipy.special import expit
 
 from comtl import MultitaskClassifier
-from comtl.hierarchical.thresholds import _value, best_cuts
+from comtl.stacking.thresholds import _value, best_cuts
 
 METRICS = ("macro_f1", "f1", "balanced_accuracy", "accuracy")
 TEXT = ("sentiment II", "sentiment V", *(f"newsgroups {number}" for number in range(1, 7)))

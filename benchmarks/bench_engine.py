@@ -13,17 +13,17 @@ import numpy as np
 from problems import low_rank
 from threadpoolctl import threadpool_limits
 
-import comtl.starts as starts
-import comtl.steps as steps
-from comtl.alternation import Recipe, Schedule, alternate
-from comtl.datafits.gram import GramDatafit
-from comtl.datafits.rows import RowsDatafit
-from comtl.design import Design
+import comtl.engine.block_steps as steps
+import comtl.engine.starts as starts
+from comtl.datafits.gram_datafit import GramDatafit
+from comtl.datafits.rows_datafit import RowsDatafit
+from comtl.engine.alternation import Recipe, Schedule, alternate
+from comtl.engine.block_steps import Inner
+from comtl.engine.feature_system import FeatureSystem
+from comtl.engine.starts import start_state
 from comtl.losses import Squared
+from comtl.rows.design import Design
 from comtl.solvers.conjugate_gradient import conjugate_gradient
-from comtl.starting import start_state
-from comtl.steps import Inner
-from comtl.systems import FeatureSystem
 
 
 def datafit(n_features, n_tasks, rows, rank=5, gram=False, seed=0):

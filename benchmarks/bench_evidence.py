@@ -12,7 +12,7 @@ import numpy as np
 from small_tables import Split, tables
 
 from comtl import HierarchicalRegressor
-from comtl.hierarchical import evidence
+from comtl.hierarchical import em as evidence
 
 MODELS = (("diagonal", 1), ("factor", 1), ("factor", 3))
 NEVER, MOST = 10**9, 3000

@@ -13,8 +13,9 @@ from unittest import mock
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 
-from comtl import TaskStratifiedKFold, TriFactorRegressor, TriFactorRegressorCV, grid
+from comtl import TaskStratifiedKFold, TriFactorRegressor, TriFactorRegressorCV
 from comtl.datasets import SYNTHETIC, make_syn1
+from comtl.models import grid
 
 RANKS = [2, 3, 5, 7, 9, 10, 15]
 ALPHAS = [10.0**power for power in range(-3, 4)]

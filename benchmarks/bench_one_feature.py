@@ -12,7 +12,7 @@ import numpy as np
 from small_tables import SEEDS, Split, error, grouped, split, tables
 
 from comtl import MultitaskRegressor
-from comtl.hierarchical import library
+from comtl.stacking import default_members as library
 
 ALL = library._structures
 

@@ -10,11 +10,11 @@ import numpy as np
 from bench_operator import best, csr
 
 from comtl.baselines import IndependentRegressor, MeanRegularizedRegressor
-from comtl.datafits import rows as rows_module
-from comtl.datafits.rows import RowsDatafit
-from comtl.datafits.task_kernels import MOST_ROWS
-from comtl.design import Design
+from comtl.datafits import rows_datafit as rows_module
+from comtl.datafits.dual_ridge import MOST_ROWS
+from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.losses import Squared
+from comtl.rows.design import Design
 
 ROWS, COLUMNS, FILLED = 3_360, 5_000, 40
 """Sizes of an experiment on sentiment."""
@@ -72,7 +72,7 @@ ROUGH = {"standardize": False, "tol": 1e-4}
 
 def fit_time(model, X, y, task, most: int) -> float:
     """CPU seconds of a fit with kernels of tasks of so many rows at most."""
-    with mock.patch("comtl.datafits.task_kernels.MOST_ROWS", most):
+    with mock.patch("comtl.datafits.dual_ridge.MOST_ROWS", most):
         start = time.process_time()
         model.fit(X, y, task=task)
         return time.process_time() - start

@@ -74,7 +74,7 @@ def against_threads(rows: int, features: int, tasks: int, width: int) -> None:
 
 def messages() -> None:
     """What a step costs where the rows cost nothing."""
-    from comtl.datafits.partitioned import PartitionedDatafit
+    from comtl.distributed.partitioned_datafit import PartitionedDatafit
 
     steps, run = [], PartitionedDatafit.run
 

@@ -10,8 +10,9 @@ from contextlib import ExitStack
 from unittest import mock
 
 from comtl import MultitaskClassifier
-from comtl.hierarchical import library, task_covariance
-from comtl.hierarchical.multitask import MultitaskModel
+from comtl.hierarchical import coregionalised as task_covariance
+from comtl.stacking import default_members as library
+from comtl.stacking.multitask import MultitaskModel
 from comtl_reproduction.loaders import load_newsgroups, load_sentiment
 
 CHOICES = {

@@ -12,9 +12,9 @@ from unittest import mock
 from comtl import MultitaskRegressor
 from comtl.baselines import ClusteredRegressor, GroupOverlapRegressor, clustered, factored
 from comtl.datasets import SYNTHETIC
-from comtl.hierarchical import library
-from comtl.rows import Rows
-from comtl.steps import Inner
+from comtl.engine.block_steps import Inner
+from comtl.rows.fit_input import Rows
+from comtl.stacking import default_members as library
 from comtl_reproduction import tuning
 from comtl_reproduction.methods import METHODS
 from comtl_reproduction.metrics import rmse

@@ -11,10 +11,11 @@ import numpy as np
 from bench_operator import csr
 from sklearn.exceptions import ConvergenceWarning
 
-from comtl import BiFactorRegressor, systems
+from comtl import BiFactorRegressor
 from comtl.baselines import GroupOverlapRegressor
-from comtl.datafits import row_kernels
-from comtl.datafits.row_kernels import worth_a_kernel
+from comtl.datafits import dual_ridge as row_kernels
+from comtl.datafits.dual_ridge import worth_a_kernel
+from comtl.engine import feature_system as systems
 
 TASKS, COMMON, SWEEPS = 20, 30, 40
 

@@ -7,13 +7,13 @@ import time
 
 import numpy as np
 
-from comtl.datafits.gram import GramDatafit
-from comtl.design import Design
+from comtl.datafits.gram_datafit import GramDatafit
+from comtl.hierarchical.covariances import Factor
 from comtl.hierarchical.likelihoods import Gaussian, GaussianRows, Likelihood
-from comtl.hierarchical.odds import Bernoulli, BernoulliRows
+from comtl.hierarchical.logistic_bound import Bernoulli, BernoulliRows
 from comtl.hierarchical.posterior import Prior
 from comtl.hierarchical.row_posterior import TaskRows
-from comtl.hierarchical.structures import Factor
+from comtl.rows.design import Design
 
 TASKS = 12
 

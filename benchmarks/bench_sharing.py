@@ -13,11 +13,11 @@ import warnings
 import numpy as np
 
 from comtl import MultitaskRegressor
-from comtl.hierarchical.library import regression_members
-from comtl.hierarchical.together import WholeSums, learned, population_for
-from comtl.problem import Columns
-from comtl.rows import Rows
-from comtl.threads import single_blas
+from comtl.engine.problem import Columns
+from comtl.rows.blocks import single_blas
+from comtl.rows.fit_input import Rows
+from comtl.stacking.default_members import regression_members
+from comtl.stacking.shared_fits import WholeSums, learned, population_for
 from comtl_reproduction.loaders import load_school
 
 REPEATS = 3

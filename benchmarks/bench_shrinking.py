@@ -12,7 +12,7 @@ import numpy as np
 from small_tables import SEEDS, Split, error, tables
 
 from comtl import HierarchicalRegressor, MultitaskRegressor
-from comtl.hierarchical.model import HierarchicalModel
+from comtl.hierarchical.hierarchical_model import HierarchicalModel
 
 ASKED = HierarchicalModel._family
 

@@ -11,7 +11,7 @@ import numpy as np
 from small_tables import SEEDS, Split, error, tables
 
 from comtl import MultitaskRegressor
-from comtl.hierarchical import stacking
+from comtl.stacking import blending as stacking
 
 CHANCES = (0.0, 2.0, 4.0, 8.0, 16.0, float("inf"))
 

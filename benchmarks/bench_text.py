@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from comtl import BiFactorClassifier
-from comtl.rows import Rows
+from comtl.rows.fit_input import Rows
 from comtl_reproduction.loaders import load_sentiment
 from comtl_reproduction.metrics import choose_cut
 from comtl_reproduction.text import held_out_scores

@@ -15,9 +15,10 @@ import numpy as np
 from scipy.stats import norm, t
 from sklearn.base import clone
 
-from comtl import HierarchicalClassifier, HierarchicalRegressor, baselines, simpler
-from comtl.evaluation import Comparison, compare
-from comtl.rows import Rows
+from comtl import HierarchicalClassifier, HierarchicalRegressor, baselines
+from comtl.evaluation import reference_models as simpler
+from comtl.evaluation.compare_models import Comparison, compare
+from comtl.rows.fit_input import Rows
 
 N_FEATURES = 3
 REFERENCES = ("pooled", "separate", "mean")

@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 
 from comtl import MultitaskRegressor
-from comtl.hierarchical import library
+from comtl.stacking import default_members as library
 
 LIBRARIES = {"all": (1e15, 1e15), "fewer": (0.0, 1e15), "related": (0.0, 0.0)}
 """Values of LITTLE_WORK and MOST_WORK that force each."""

@@ -46,8 +46,8 @@ def device_rows(library: str, rows: int, columns: int) -> tuple[Any, Callable[[]
 
 def products(library: str, rows: int = 2_000_000, columns: int = 1_000) -> None:
     """Both products of a step."""
-    from comtl import blocks
     from comtl.arrays import namespace
+    from comtl.rows import blocks
 
     X, wait = device_rows(library, rows, columns)
     xp = namespace(X)
@@ -62,10 +62,10 @@ def products(library: str, rows: int = 2_000_000, columns: int = 1_000) -> None:
 def operator(library: str, rows: int = 1_000_000, columns: int = 1_000, width: int = 16) -> None:
     """Bytes a second of the operator of the feature step, against those of a copy."""
     from comtl.arrays import namespace
-    from comtl.datafits.rows import RowsDatafit
-    from comtl.design import Design
+    from comtl.datafits.rows_datafit import RowsDatafit
     from comtl.factors import Factors
     from comtl.losses import Logistic, Squared
+    from comtl.rows.design import Design
 
     X, wait = device_rows(library, rows, columns)
     xp = namespace(X)

@@ -4,8 +4,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from comtl.data import read_training
-from comtl.task_data import TaskData
+from comtl.rows.observations import TaskData
+from comtl.rows.reading import read_training
 
 
 class Model(BaseEstimator):

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from comtl.datafits.gram import GramDatafit
-from comtl.datafits.rows import RowsDatafit
-from comtl.design import Design
+from comtl.datafits.gram_datafit import GramDatafit
+from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.factors import Factors
 from comtl.losses import Loss, Squared
-from comtl.penalties import NonNegative, Penalty, Simplex
+from comtl.penalties.factor_penalties import NonNegative, Penalty, Simplex
+from comtl.rows.design import Design
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ import pytest
 from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_limits
 
-from comtl import steps
-from comtl.alternation import Recipe, Schedule, alternate
-from comtl.datafits.gram import GramDatafit
-from comtl.design import Design
-from comtl.learned_relations import LearnedRelation
+from comtl.datafits.gram_datafit import GramDatafit
+from comtl.engine import block_steps as steps
+from comtl.engine.alternation import Recipe, Schedule, alternate
+from comtl.engine.starts import start_state
 from comtl.losses import Logistic, Squared
-from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
-from comtl.starting import start_state
+from comtl.penalties.factor_penalties import L1, Free, NonNegative, Ridge, Simplex
+from comtl.penalties.learned_relation import LearnedRelation
+from comtl.rows.design import Design
 from helpers import Problem, feasible, problem
 
 

@@ -7,25 +7,25 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from comtl import design as design_module
-from comtl import steps
-from comtl.alternation import Recipe, Schedule, alternate
 from comtl.arrays import dot, norm, segment_gram, segment_sum
-from comtl.datafits.gram import GramDatafit
-from comtl.datafits.rows import RowsDatafit
-from comtl.design import Covariance, Design
+from comtl.datafits.gram_datafit import GramDatafit
+from comtl.datafits.rows_datafit import RowsDatafit
+from comtl.engine import block_steps as steps
+from comtl.engine.alternation import Recipe, Schedule, alternate
+from comtl.engine.block_steps import Inner
+from comtl.engine.starts import start_state
 from comtl.factors import Factors
-from comtl.learned_relations import LearnedRelation
 from comtl.losses import Logistic, Squared
-from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
-from comtl.relations import Relation
+from comtl.penalties.factor_penalties import L1, Free, NonNegative, Ridge, Simplex
+from comtl.penalties.learned_relation import LearnedRelation
+from comtl.penalties.relations import Relation
+from comtl.rows import design as design_module
+from comtl.rows.design import Covariance, Design
 from comtl.solvers.conjugate_gradient import conjugate_gradient
 from comtl.solvers.dense import solve_symmetric
 from comtl.solvers.proximal import proximal_gradient
 from comtl.solvers.sylvester import TwoTermSylvester
 from comtl.solvers.woodbury import coupled_blocks, solve_coupled_blocks
-from comtl.starting import start_state
-from comtl.steps import Inner
 from helpers import problem, random_definite, random_factors
 
 LIBRARIES = (np.asarray, strict.asarray)

@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-import comtl.base
+import comtl.models.factor_model
 from comtl import (
     BiFactorClassifier,
     BiFactorClassifierCV,
@@ -39,8 +39,8 @@ def no_work(monkeypatch):
     def never(*args, **kwargs):
         raise AssertionError("the fit began before the input was checked")
 
-    monkeypatch.setattr(comtl.base, "alternate", never)
-    monkeypatch.setattr(comtl.base, "start_state", never)
+    monkeypatch.setattr(comtl.models.factor_model, "alternate", never)
+    monkeypatch.setattr(comtl.models.factor_model, "start_state", never)
 
 
 def test_good_input_does_begin(no_work):

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge, RidgeCV
 
 from comtl import baselines
-from comtl.baselines import whole
+from comtl.baselines import direct as whole
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

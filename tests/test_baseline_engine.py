@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from comtl.alternation import Recipe, Schedule, alternate
-from comtl.baselines.whole import whole_recipe
-from comtl.learned_relations import AcrossColumns, RidgedRelation
+from comtl.baselines.direct import whole_recipe
+from comtl.engine.alternation import Recipe, Schedule, alternate
+from comtl.engine.block_steps import deviation_step, whole_step
+from comtl.engine.starts import start_state
 from comtl.losses import Logistic, Squared
-from comtl.penalties import Ridge
+from comtl.penalties.factor_penalties import Ridge
+from comtl.penalties.learned_relation import AcrossColumns, RidgedRelation
 from comtl.solvers.arrow import solve_arrow
-from comtl.starting import start_state
-from comtl.steps import deviation_step, whole_step
 from helpers import numeric_gradient, problem, random_definite, random_factors
 
 # ---- arrows -------------------------------------------------------------------------------------

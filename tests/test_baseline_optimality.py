@@ -8,7 +8,6 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 
-from comtl.alternation import Schedule
 from comtl.baselines import (
     ClusteredRegressor,
     FactoredRegressor,
@@ -19,9 +18,12 @@ from comtl.baselines import (
     RelationLearningRegressor,
     SharedPoolClassifier,
     SharedPoolRegressor,
-    whole,
+)
+from comtl.baselines import (
+    direct as whole,
 )
 from comtl.baselines.shared_pool import Rounds
+from comtl.engine.alternation import Schedule
 from helpers import problem
 from test_special_cases import loss_and_gradient, singular_values, trace_norm_optimum
 

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from comtl import baselines
-from comtl.baselines import whole
+from comtl.baselines import direct as whole
 
 FORMS = pytest.mark.parametrize("form", ["tasks", "rows"])
 

@@ -7,26 +7,21 @@ import array_api_strict as strict
 import numpy as np
 import pytest
 
-from comtl import (
-    BiFactorRegressorCV,
-    TaskStratifiedKFold,
-    TriFactorRegressorCV,
-    alternation,
-    grid,
-    starting,
-)
-from comtl.alternation import Recipe, Schedule
+from comtl import BiFactorRegressorCV, TaskStratifiedKFold, TriFactorRegressorCV
 from comtl.arrays import namespace, to_numpy
-from comtl.batches import run
-from comtl.batches.cells import Cells, weights_of
-from comtl.batches.losses import HeldOut, batched_losses
-from comtl.batches.plan import Plan
-from comtl.batches.run import advance, begin, fit_batch
-from comtl.batches.start import batchable, start_fits
-from comtl.datafits.gram import GramDatafit
+from comtl.batches import batch_run as run
+from comtl.batches.batch_run import HeldOut, advance, batched_losses, begin, fit_batch
+from comtl.batches.batch_start import batchable, start_fits
+from comtl.batches.batch_state import Cells, weights_of
+from comtl.batches.solver_plan import Plan
+from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datasets import make_syn1, make_syn4
+from comtl.engine import alternation
+from comtl.engine import starts as starting
+from comtl.engine.alternation import Recipe, Schedule
 from comtl.factors import padded
-from comtl.penalties import L1, Free, Ridge
+from comtl.models import grid
+from comtl.penalties.factor_penalties import L1, Free, Ridge
 from comtl.solvers.conjugate_gradient import conjugate_gradient, conjugate_gradients
 
 P, T = 8, 14
@@ -74,7 +69,7 @@ def in_library(asarray, datafit):
 def solvers(request, monkeypatch):
     """Fits of one batch by several solvers, or all by one kind."""
     few, narrow = {"both": (50, 2), "direct": (10**6, 10**6), "iterative": (0, 0)}[request.param]
-    for module in (alternation.__package__ + ".steps", "comtl.batches.plan"):
+    for module in (alternation.__package__ + ".steps", "comtl.batches.solver_plan"):
         monkeypatch.setattr(f"{module}.DENSE_UNKNOWNS", few)
         monkeypatch.setattr(f"{module}.WOODBURY_WIDTH", narrow)
 
@@ -289,7 +284,7 @@ def test_rows_of_single_precision():
 def test_batches_of_memory_size_are_cut(monkeypatch):
     data = make_syn1(n_tasks=6, random_state=1)
     whole = searched(BiFactorRegressorCV, ([1, 3],), data, grid.BATCHED)
-    monkeypatch.setattr("comtl.batches.losses.DENSE_BYTES", 100_000)
+    monkeypatch.setattr("comtl.batches.batch_run.DENSE_BYTES", 100_000)
     cut = searched(BiFactorRegressorCV, ([1, 3],), data, grid.BATCHED)
     scores = [model.cv_results_["mean_test_score"] for model in (whole, cut)]
     np.testing.assert_allclose(*scores, rtol=1e-10)

@@ -13,9 +13,9 @@ from comtl import (
     MultitaskClassifier,
     MultitaskRegressor,
 )
-from comtl.evaluation import evidence_for_bends
-from comtl.hierarchical.basis import Hinges
-from comtl.hierarchical.bend_evidence import MOST_STEPS, STRONG
+from comtl.evaluation.compare_models import evidence_for_bends
+from comtl.evaluation.nonlinearity import MOST_STEPS, STRONG
+from comtl.stacking.hinges import Hinges
 
 
 def rows(depth, *, seed=0, count=300, classes=False):

@@ -10,10 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import comtl
 from comtl import MultitaskClassifier, MultitaskRegressor
-from comtl.hierarchical import stacking
-from comtl.hierarchical.basis import Hinges
-from comtl.hierarchical.multitask import MultitaskModel
-from comtl.hierarchical.stacking import beyond_chance, gain_and_error
+from comtl.stacking import blending as stacking
+from comtl.stacking.blending import beyond_chance, gain_and_error
+from comtl.stacking.hinges import Hinges
+from comtl.stacking.multitask import MultitaskModel
 
 TASK = np.repeat([f"t{number}" for number in range(6)], 40)
 
@@ -81,9 +81,10 @@ def test_the_weights_of_a_table_are_those_of_its_rows():
     table[rng.random(table.shape) < 0.3] = np.nan
     times = rng.integers(0, 3, 240)
     model = MultitaskRegressor(basis="hinges", cv=2)
-    weighed = model._bases(comtl.data.read_training(model, X, table, sample_weight=times))[1]
+    read = comtl.rows.reading.read_training
+    weighed = model._bases(read(model, X, table, sample_weight=times))[1]
     repeated = [np.repeat(part, times, axis=0) for part in (X, table)]
-    given = model._bases(comtl.data.read_training(model, *repeated))[1]
+    given = model._bases(read(model, *repeated))[1]
     np.testing.assert_array_equal(weighed.knots, given.knots)
 
 

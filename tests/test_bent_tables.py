@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from comtl.commands import comtl as command
+from comtl.cli.commands import comtl as command
 from comtl.tables import TableError, fit_table, load_model
-from comtl.tables.choices import MODELS, choose_adaptable, choose_model
 from comtl.tables.fitting import compare_table
+from comtl.tables.model_names import MODELS, choose_adaptable, choose_model
 
 NAMED = {"task": "school", "target": "score"}
 

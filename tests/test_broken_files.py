@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from comtl.commands import comtl as command
+from comtl.cli.commands import comtl as command
 from comtl.tables import load_model
 
 RNG = np.random.default_rng(0)

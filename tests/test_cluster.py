@@ -17,9 +17,9 @@ from numpy.testing import assert_allclose
 
 import comtl
 from comtl import BiFactorClassifier, BiFactorRegressor, BiFactorRegressorCV
-from comtl import problem as problem_module
-from comtl.partitions import problem as partitioned_problem
-from comtl.partitions.workers import LostClusterError
+from comtl.distributed import partitioned_problem
+from comtl.distributed.workers import LostClusterError
+from comtl.engine import problem as problem_module
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:.*inplace keyword"
@@ -120,7 +120,7 @@ def test_many_settings_run_side_by_side(table, client):
 
 def during(fit, fault, sweep=1):
     """Run a fit, and a fault once a sweep is done."""
-    from comtl import base
+    from comtl.models import factor_model as base
 
     steps = base.alternate
 
@@ -167,7 +167,7 @@ def test_a_worker_more_in_the_middle_changes_nothing(table, expected):
 
 
 def test_a_scheduler_that_goes_away(table, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr("comtl.checkpoints.EVERY", 0.0)
+    monkeypatch.setattr("comtl.engine.checkpoints.EVERY", 0.0)
     path = str(tmp_path / "fit")
     dX, dy, dt = cut(900, *table)
     with start(2) as cluster, Client(cluster), warnings.catch_warnings():
@@ -261,7 +261,7 @@ def test_partitions_beyond_the_memory_are_read_again(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         # Room for four of the twelve partitions.
         size = 4 * rows * features / 12
-        patch.setattr("comtl.partitions.workers.DaskWorkers._room", lambda self: 4.5 * size)
+        patch.setattr("comtl.distributed.workers.DaskWorkers._room", lambda self: 4.5 * size)
         with start(2) as cluster, Client(cluster) as client:
 
             def held():
@@ -284,7 +284,7 @@ def test_partitions_beyond_the_memory_are_read_again(tmp_path):
 def test_the_command_has_its_fits_done_by_a_cluster(table, client, tmp_path):
     from click.testing import CliRunner
 
-    from comtl.commands import comtl as cli
+    from comtl.cli.commands import comtl as cli
 
     X, y, task = table
     frame = pd.DataFrame(X[:600, :2], columns=["a", "b"])

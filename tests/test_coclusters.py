@@ -10,21 +10,15 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
-from comtl import (
-    BiFactorRegressor,
-    TriFactorClassifier,
-    TriFactorRegressor,
-    TriFactorRegressorCV,
-)
-from comtl.cluster_starts import exchanges
+from comtl import BiFactorRegressor, TriFactorClassifier, TriFactorRegressor, TriFactorRegressorCV
 from comtl.clusters import cluster_rows
 from comtl.datasets import make_coclusters
-from comtl.factors import Factors
-from comtl.learned_relations import LearnedRelation
+from comtl.engine.cluster_exchange import exchanges
+from comtl.engine.memberships import Membership, feature_moves, indicators, labels_of, task_moves
+from comtl.factors import Factors, State
 from comtl.losses import Logistic, Squared
-from comtl.memberships import Membership, feature_moves, indicators, labels_of, task_moves
-from comtl.penalties import Ridge
-from comtl.state import State
+from comtl.penalties.factor_penalties import Ridge
+from comtl.penalties.learned_relation import LearnedRelation
 from helpers import problem, task_rmse
 
 HARD = {"feature_penalty": "clusters", "task_penalty": "clusters"}

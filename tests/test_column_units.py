@@ -7,8 +7,8 @@ from scipy import sparse
 
 from comtl import MultitaskClassifier, MultitaskRegressor
 from comtl.baselines import IndependentRegressor
-from comtl.hierarchical.column_units import FAR, ColumnUnits
-from comtl.rows import Rows
+from comtl.rows.fit_input import Rows
+from comtl.stacking.target_scaling import FAR, ColumnUnits
 
 UNITS = np.array([1.0, 1e3, 1e-3, 30.0, 1e5])
 

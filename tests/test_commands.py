@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import comtl
-from comtl import cli
-from comtl.commands import comtl as command
-from comtl.commands.progress_bar import progress
+from comtl.cli import main as cli
+from comtl.cli.commands import comtl as command
+from comtl.cli.progress_bar import progress
 from comtl.tables import fitting, load_model
 
 
@@ -186,7 +186,7 @@ def test_interrupted(folder, tmp_path):
 
 
 def test_interrupted_in_a_fit_that_would_go_on(folder, tmp_path):
-    with mock.patch("comtl.base.alternate", side_effect=KeyboardInterrupt):
+    with mock.patch("comtl.models.factor_model.alternate", side_effect=KeyboardInterrupt):
         out = ["--model", "bifactor", "--out", tmp_path / "m.comtl"]
         run(folder, "fit", "train.csv", *FIT, *out, code=130)
 
@@ -266,7 +266,7 @@ def test_columns_named_like_predictions_are_refused(folder):
     ],
 )
 def test_places_are_checked_before_the_fit(folder, arguments, words):
-    with mock.patch("comtl.commands.fit.fit_table", side_effect=AssertionError):
+    with mock.patch("comtl.cli.fit_command.fit_table", side_effect=AssertionError):
         assert words in run(folder, "fit", "train.csv", *FIT, *arguments, code=1).stderr
 
 
@@ -286,7 +286,7 @@ def test_modules_come_when_they_are_named():
 def test_missing_parts_are_named(name):
     with mock.patch.dict(sys.modules):
         for loaded in list(sys.modules):
-            if loaded.startswith((f"{name}.", "comtl.commands")):
+            if loaded.startswith((f"{name}.", "comtl.cli.commands")):
                 del sys.modules[loaded]
         # What Python takes for a module that cannot be found.
         sys.modules[name] = None
@@ -309,7 +309,7 @@ def test_python_dash_m():
 
 def test_predict_loads_nothing_of_the_paper(folder):
     code = (
-        "import sys; from comtl.commands import comtl; "
+        "import sys; from comtl.cli.commands import comtl; "
         "comtl(['predict', 'h.comtl', 'new.csv'], standalone_mode=False); "
         "print([name for name in sys.modules if name.startswith(('comtl_', 'matplotlib'))])"
     )
@@ -322,7 +322,7 @@ def test_commands_of_other_distributions_are_found(folder, tmp_path, monkeypatch
     )
     (tmp_path / "other-1.dist-info").mkdir()
     (tmp_path / "other-1.dist-info" / "entry_points.txt").write_text(
-        "[comtl.commands]\ntold = other_comtl:told\n"
+        "[comtl.cli.commands]\ntold = other_comtl:told\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     assert run(folder, "told").stdout == "told\n"
@@ -330,7 +330,7 @@ def test_commands_of_other_distributions_are_found(folder, tmp_path, monkeypatch
 
 
 def test_where_the_paper_is_to_be_had(folder):
-    with mock.patch("comtl.commands.entry_points", return_value=()):
+    with mock.patch("comtl.cli.commands.entry_points", return_value=()):
         lines = run(folder, "reproduce", "synthetic", code=1).stderr.splitlines()
     assert len(lines) == 1 and 'pip install ".[reproduce]"' in lines[0]
 

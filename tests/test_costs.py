@@ -8,12 +8,12 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from comtl import BiFactorRegressor
-from comtl.datafits.gram import GramDatafit
-from comtl.datafits.rows import RowsDatafit
-from comtl.design import Design
+from comtl.datafits.gram_datafit import GramDatafit
+from comtl.datafits.rows_datafit import RowsDatafit
+from comtl.engine.problem import sweep_costs
 from comtl.factors import Factors
 from comtl.losses import Squared
-from comtl.problem import sweep_costs
+from comtl.rows.design import Design
 
 SWEEPS = 15
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from comtl import MultitaskClassifier
-from comtl.hierarchical.thresholds import best_cuts
+from comtl.stacking.thresholds import best_cuts
 
 
 def held_out(seed, sizes, level=0.0):

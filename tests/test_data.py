@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from cells import X3, Y3, Model, train
-from comtl.data import read_rows
+from comtl.rows.reading import read_rows
 
 # ---- grouping ------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ def test_no_task_is_one_task():
 
 
 def test_import_needs_neither_pandas_nor_polars():
-    code = "import sys; sys.modules.update(pandas=None, polars=None); import comtl.data"
+    code = "import sys; sys.modules.update(pandas=None, polars=None); import comtl.rows.reading"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

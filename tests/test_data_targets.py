@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from cells import X3, Y3, train
-from comtl.data import encode_tasks
+from comtl.rows.reading import encode_tasks
 
 # ---- y -------------------------------------------------------------------------------------------
 

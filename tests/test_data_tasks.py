@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from cells import SPARSE, X3, Y3, Model, frame, train
-from comtl.data import check_finite, encode_tasks, read_rows, read_training
+from comtl.rows.reading import check_finite, encode_tasks, read_rows, read_training
 
 # ---- task labels ---------------------------------------------------------------------------------
 

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from comtl import alternation, steps
-from comtl.alternation import Recipe, Schedule, alternate
-from comtl.datafits.gram import GramDatafit
-from comtl.datafits.rows import RowsDatafit
-from comtl.design import Design
+from comtl.datafits.gram_datafit import GramDatafit
+from comtl.datafits.rows_datafit import RowsDatafit
+from comtl.engine import alternation
+from comtl.engine import block_steps as steps
+from comtl.engine.alternation import Recipe, Schedule, alternate
+from comtl.engine.starts import start_state
 from comtl.losses import Logistic, Squared
-from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
-from comtl.starting import start_state
+from comtl.penalties.factor_penalties import L1, Free, NonNegative, Ridge, Simplex
+from comtl.rows.design import Design
 from helpers import Problem, feasible, problem
 
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from comtl import design as design_module
-from comtl.datafits.gram import GramDatafit
-from comtl.datafits.rows import RowsDatafit
-from comtl.design import Design
+from comtl.datafits.gram_datafit import GramDatafit
+from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.losses import Squared
+from comtl.rows import design as design_module
+from comtl.rows.design import Design
 from helpers import random_factors
 
 PACKED = [False, True]

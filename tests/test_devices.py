@@ -8,12 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import comtl
-from comtl import (
-    BiFactorClassifier,
-    BiFactorRegressor,
-    TriFactorClassifier,
-    TriFactorRegressor,
-)
+from comtl import BiFactorClassifier, BiFactorRegressor, TriFactorClassifier, TriFactorRegressor
 from libraries import NAMES, make
 
 N, P, T = 240, 6, 8
@@ -120,8 +115,8 @@ def test_options(library, options):
 
 
 def test_more_features_than_grams_have_room_for(library, monkeypatch):
-    monkeypatch.setattr("comtl.design.DENSE_SIDE", 4)
-    monkeypatch.setattr("comtl.problem.DENSE_SIDE", 4)
+    monkeypatch.setattr("comtl.rows.design.DENSE_SIDE", 4)
+    monkeypatch.setattr("comtl.engine.problem.DENSE_SIDE", 4)
     wide = RNG.normal(size=(N, 40))
     assert_follows(library, lambda: BiFactorRegressor(2, **FIXED), wide, Y, TASK)
 
@@ -228,7 +223,7 @@ def test_classes_of_text_are_predicted_as_numpy_has_them(library):
 
 def test_rows_in_order_are_not_copied():
     torch = make("torch").module
-    from comtl.data import read_training
+    from comtl.rows.reading import read_training
 
     rows = torch.asarray(X)
     data = read_training(BiFactorRegressor(), rows, torch.asarray(Y), np.sort(TASK))

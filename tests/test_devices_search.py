@@ -10,7 +10,7 @@ from comtl import (
     BiFactorRegressorCV,
     TriFactorRegressorCV,
 )
-from comtl.hierarchical.related import RelatedRegressor
+from comtl.hierarchical.coregionalised import RelatedRegressor
 from libraries import NAMES, make
 
 N, P, T = 160, 5, 6

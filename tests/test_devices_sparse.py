@@ -6,7 +6,7 @@ from scipy import sparse
 
 from comtl import BiFactorClassifier, BiFactorRegressor, BiFactorRegressorCV, TriFactorRegressor
 from comtl.arrays import PackedRows
-from comtl.design import Design
+from comtl.rows.design import Design
 from libraries import make
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -80,8 +80,8 @@ def test_fits(model, y, layout, width):
 
 
 def test_rows_are_not_made_dense(monkeypatch):
-    monkeypatch.setattr("comtl.design.DENSE_SIDE", 4)
-    monkeypatch.setattr("comtl.problem.DENSE_SIDE", 4)
+    monkeypatch.setattr("comtl.rows.design.DENSE_SIDE", 4)
+    monkeypatch.setattr("comtl.engine.problem.DENSE_SIDE", 4)
     no_dense(monkeypatch)
     rows = packed(DENSE)
     model = BiFactorRegressor(2, **FIXED).fit(rows, torch.asarray(Y), task=TASK)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from comtl import BiFactorRegressor, disk, open_rows, parquet_blocks, spool_rows
+from comtl import BiFactorRegressor, open_rows, parquet_blocks, spool_rows
+from comtl.rows import disk
 
 LABELS = {"text": np.array(["b", "zebra", "a", "ab"]), "whole": np.array([30, -2, 5, 4])}
 

@@ -15,10 +15,10 @@ from comtl import (
     MultitaskRegressor,
 )
 from comtl.baselines import IndependentClassifier, PooledClassifier, PooledRegressor
-from comtl.evaluation import NAMES, compare
-from comtl.folds import TaskStratifiedKFold
-from comtl.rows import Rows
-from comtl.simpler import PENALTIES, simple_fit
+from comtl.evaluation.compare_models import NAMES, compare
+from comtl.evaluation.reference_models import PENALTIES, simple_fit
+from comtl.rows.fit_input import Rows
+from comtl.rows.folds import TaskStratifiedKFold
 
 
 def problem(seed=0, T=8, n=20):

@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comtl.arrays import segment_forms
-from comtl.datafits.gram import GramDatafit
-from comtl.design import Design
-from comtl.hierarchical import evidence
-from comtl.hierarchical.evidence import PLAIN, maximise
-from comtl.hierarchical.families import STRUCTURES, Family
+from comtl.datafits.gram_datafit import GramDatafit
+from comtl.hierarchical import em as evidence
+from comtl.hierarchical.covariance_fit import STRUCTURES, Family
+from comtl.hierarchical.covariances import Diagonal, Factor, Full, InterceptOnly
+from comtl.hierarchical.em import PLAIN, maximise
 from comtl.hierarchical.likelihoods import Gaussian, GaussianRows
-from comtl.hierarchical.odds import Bernoulli
+from comtl.hierarchical.logistic_bound import Bernoulli
 from comtl.hierarchical.posterior import Prior
 from comtl.hierarchical.row_posterior import TaskRows
-from comtl.hierarchical.structures import Diagonal, Factor, Full, InterceptOnly
+from comtl.rows.design import Design
 
 FAMILIES = [
     Family("intercept"),

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from comtl.alternation import Recipe, Schedule, alternate
-from comtl.extrapolation import beyond, can_turn
+from comtl.engine.alternation import Recipe, Schedule, alternate
+from comtl.engine.extrapolation import beyond, can_turn
+from comtl.engine.starts import start_state
 from comtl.losses import Logistic
-from comtl.penalties import L1, Free, Ridge, Simplex
-from comtl.starting import start_state
+from comtl.penalties.factor_penalties import L1, Free, Ridge, Simplex
 from helpers import problem, random_orthogonal
 
 P, T = 8, 7

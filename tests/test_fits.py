@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from comtl import (
-    BiFactorClassifier,
-    BiFactorRegressor,
-    TriFactorClassifier,
-    TriFactorRegressor,
-)
+from comtl import BiFactorClassifier, BiFactorRegressor, TriFactorClassifier, TriFactorRegressor
 
 REGRESSORS = [BiFactorRegressor, TriFactorRegressor]
 CLASSIFIERS = [BiFactorClassifier, TriFactorClassifier]

@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from comtl.factors import thin_svd
-from comtl.gauge import gauge_step, split_exponents
-from comtl.learned_relations import LearnedRelation
-from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
-from comtl.state import State
+from comtl.engine.balance import gauge_step, split_exponents
+from comtl.factors import State, thin_svd
+from comtl.penalties.factor_penalties import L1, Free, NonNegative, Ridge, Simplex
+from comtl.penalties.learned_relation import LearnedRelation
 from helpers import random_factors
 
 P, T = 8, 6

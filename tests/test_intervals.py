@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from comtl import HierarchicalRegressor, MultitaskRegressor
-from comtl.hierarchical.intervals import TaskErrors, common_variance
-from comtl.hierarchical.quantiles import quantiles
+from comtl.stacking.error_model import TaskErrors, common_variance
+from comtl.stacking.quantiles import quantiles
 
 
 def inside(found, spread, rng, level=0.9):

@@ -13,9 +13,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import comtl
-from comtl import checkpoints, grid
-from comtl.hierarchical.multitask import MultitaskModel
+from comtl.engine import checkpoints
+from comtl.models import grid
 from comtl.saving import ModelFileError
+from comtl.stacking.multitask import MultitaskModel
 
 PROBLEM = """
 import numpy as np
@@ -27,7 +28,7 @@ y = np.einsum("ij,ij->i", X, W[task]) + 0.5 * rng.normal(size=180)
 """
 KILLED = """
 import os, signal, sys, comtl
-from comtl.checkpoints import Checkpoint
+from comtl.engine.checkpoints import Checkpoint
 left, path = int(sys.argv[1]), sys.argv[2]
 def counted(write):
     def put(self, name, value):
@@ -178,8 +179,8 @@ def test_a_stack_without_a_fold_is_interrupted(monkeypatch):
 
 @pytest.mark.parametrize("member", ["_watched", "_run"])
 def test_no_member_of_a_stack_swallows_an_interruption(member, monkeypatch):
-    from comtl.base import FactorModel
-    from comtl.hierarchical.model import HierarchicalModel
+    from comtl.hierarchical.hierarchical_model import HierarchicalModel
+    from comtl.models.factor_model import FactorModel
 
     X, y, task = problem()
     seen = []
@@ -248,7 +249,7 @@ def test_a_search_keeps_its_screening(monkeypatch):
 
 
 def test_an_interrupted_fit_leaves_its_checkpoint(tmp_path, monkeypatch):
-    from comtl import base
+    from comtl.models import factor_model as base
 
     X, y, task = problem()
     path = str(tmp_path / "fit")

@@ -8,8 +8,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from comtl import HierarchicalRegressor, MultitaskClassifier, MultitaskRegressor
 from comtl.datasets import make_syn4
-from comtl.hierarchical.library import classification_members
-from comtl.hierarchical.related import RelatedRegressor
+from comtl.hierarchical.coregionalised import RelatedRegressor
+from comtl.stacking.default_members import classification_members
 
 
 @parametrize_with_checks(

@@ -7,24 +7,7 @@ from pathlib import Path
 import comtl
 
 SOURCE = Path(comtl.__file__).parent
-MODULES_TWICE = {
-    "adaptation",
-    "base",
-    "data",
-    "errors",
-    "estimators",
-    "fits",
-    "losses",
-    "model",
-    "partitioned",
-    "penalties",
-    "problem",
-    "related",
-    "relations",
-    "rows",
-    "steps",
-    "words",
-}
+MODULES_TWICE = set()
 CLASSES_TWICE = {
     "HeldOut",
     "Spread",

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from comtl import blocks as blocks_module
-from comtl.blocks import RowBlocks
-from comtl.datafits import own_columns
-from comtl.datafits import rows as rows_module
-from comtl.datafits.own_columns import OwnBlocks, worth_own_columns
+from comtl.datafits import block_diagonal as own_columns
+from comtl.datafits import rows_datafit as rows_module
+from comtl.datafits.block_diagonal import OwnBlocks, worth_own_columns
+from comtl.rows import blocks as blocks_module
+from comtl.rows.blocks import RowBlocks
 from wide_rows import wide
 
 MIXINGS = {

@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from cells import SPARSE, X3, Y3, frame, train
-from comtl.packing import pack_tasks
+from comtl.rows.packing import pack_tasks
 
 # ---- pack_tasks ----------------------------------------------------------------------------------
 

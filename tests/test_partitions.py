@@ -23,11 +23,11 @@ from comtl import (
     TriFactorRegressor,
     TriFactorRegressorCV,
 )
-from comtl import problem as problem_module
-from comtl.partitions import problem as partitioned_problem
-from comtl.partitions import rows as partitioned_rows
-from comtl.partitions.collections import partitions
-from comtl.rows import Rows
+from comtl.distributed import partitioned_input as partitioned_rows
+from comtl.distributed import partitioned_problem
+from comtl.distributed.dask_collections import partitions
+from comtl.engine import problem as problem_module
+from comtl.rows.fit_input import Rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -264,7 +264,7 @@ def test_sparse_rows(wide, monkeypatch):
     X = sparse.random_array((300, columns), density=0.1, rng=rng, format="csr")
     y, task = rng.normal(size=300), rng.integers(0, 6, 300)
     if wide:
-        from comtl import design
+        from comtl.rows import design
 
         for module in (design, problem_module, partitioned_problem):
             monkeypatch.setattr(module, "DENSE_SIDE", 20)

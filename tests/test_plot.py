@@ -19,8 +19,8 @@ from comtl import (
     plot,
 )
 from comtl.baselines import PooledRegressor
-from comtl.evaluation import Comparison
-from comtl.views import Bins, leading_order, view
+from comtl.evaluation.compare_models import Comparison
+from comtl.show.views import Bins, leading_order, view
 
 NAMES = ["age", "income", "floor", "rooms", "price $", "ψ"]
 

@@ -5,12 +5,7 @@ import pytest
 from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.metrics import adjusted_rand_score
 
-from comtl import (
-    BiFactorClassifier,
-    BiFactorRegressor,
-    TriFactorClassifier,
-    TriFactorRegressor,
-)
+from comtl import BiFactorClassifier, BiFactorRegressor, TriFactorClassifier, TriFactorRegressor
 from comtl.datasets import make_coclusters
 
 

@@ -8,10 +8,13 @@ from scipy import sparse
 from sklearn.linear_model import RidgeClassifier
 
 from comtl import MultitaskClassifier
-from comtl.design import Design
-from comtl.hierarchical.centred_rows import CentredRows
-from comtl.hierarchical.ridge_evidence import ridge_scales
-from comtl.hierarchical.task_covariance import solve_related, task_relation
+from comtl.hierarchical.coregionalised import (
+    CentredRows,
+    ridge_scales,
+    solve_related,
+    task_relation,
+)
+from comtl.rows.design import Design
 
 
 def wide(seed=0, tasks=6, rows=30, features=2500):
@@ -122,7 +125,7 @@ def test_a_small_task_among_large_ones_is_told_by_its_own_rows():
     W = 2.0 * rng.standard_normal((4, 300))
     own = np.append(task, np.zeros(500, dtype=int))
     y = np.asarray(X.multiply(W[own]).sum(axis=1)).ravel() + 0.5 * rng.standard_normal(len(own)) > 0
-    with mock.patch("comtl.hierarchical.library.MOST_WORK", 0.0):
+    with mock.patch("comtl.stacking.default_members.MOST_WORK", 0.0):
         model = MultitaskClassifier(cv=3).fit(X[: len(task)], y[: len(task)], task=task)
     found = model.score(X[len(task) :], y[len(task) :], task=own[len(task) :])
     alone = RidgeClassifier(1.0).fit(X[:60], y[:60]).score(X[len(task) :], y[len(task) :])

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from comtl import arrays
-from comtl.relations import Relation
+from comtl.penalties.relations import Relation
 from helpers import random_definite
 
 SHAPES = [(7, 3), (5, 5), (3, 6), (1, 1), (1, 4), (12, 1)]

@@ -17,11 +17,10 @@ from comtl import (
     MultitaskRegressor,
 )
 from comtl.baselines import IndependentRegressor, PooledRegressor
-from comtl.evaluation import Comparison, compare
-from comtl.report import write_report
-from comtl.report.payload import as_json
-from comtl.report.words import headline
-from comtl.report.write import page
+from comtl.evaluation.compare_models import Comparison, compare
+from comtl.show.page import page, write_report
+from comtl.show.page_data import as_json
+from comtl.show.page_text import headline
 
 EVIL = "</script><script>alert(1)</script>"
 

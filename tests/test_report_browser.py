@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from comtl import BiFactorClassifier, BiFactorRegressor, HierarchicalRegressor
-from comtl.evaluation import compare
-from comtl.report import write_report
+from comtl.evaluation.compare_models import compare
+from comtl.show.page import write_report
 from pages import large_model
 
 sync_api = pytest.importorskip(

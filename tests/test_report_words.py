@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from comtl.evaluation import Comparison
-from comtl.report.words import headline, sentences
+from comtl.evaluation.compare_models import Comparison
+from comtl.show.page_text import headline, sentences
 
 
 def comparison(gains, errors, rows=10, overall=None, **changes):

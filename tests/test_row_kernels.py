@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from comtl import BiFactorClassifier, BiFactorRegressor, systems
+from comtl import BiFactorClassifier, BiFactorRegressor
 from comtl.baselines import FactoredRegressor, GroupOverlapRegressor
-from comtl.datafits import row_kernels
-from comtl.factors import Factors
-from comtl.learned_relations import LearnedRelation
+from comtl.datafits import dual_ridge as row_kernels
+from comtl.engine import feature_system as systems
+from comtl.engine.feature_system import FeatureSystem
+from comtl.factors import Factors, State
 from comtl.losses import Logistic, Squared
-from comtl.penalties import Ridge
+from comtl.penalties.factor_penalties import Ridge
+from comtl.penalties.learned_relation import LearnedRelation
 from comtl.solvers.conjugate_gradient import conjugate_gradient
-from comtl.state import State
-from comtl.systems import FeatureSystem
 from wide_rows import wide
 
 P, K = 40, 2

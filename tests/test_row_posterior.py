@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comtl import HierarchicalClassifier, HierarchicalRegressor
+from comtl.engine.problem import Columns
 from comtl.hierarchical import population
 from comtl.hierarchical.likelihoods import Gaussian, GaussianRows
-from comtl.hierarchical.odds import Bernoulli, BernoulliRows
+from comtl.hierarchical.logistic_bound import Bernoulli, BernoulliRows
 from comtl.hierarchical.posterior import Prior
 from comtl.hierarchical.row_posterior import TaskRows, infer_rows, row_covariances
-from comtl.problem import Columns
-from comtl.rows import Rows
+from comtl.rows.fit_input import Rows
 from test_evidence import FAMILIES, climbed, grams, never_falls, problem, structures
 
 

@@ -26,8 +26,8 @@ from comtl import (
     TriFactorClassifierCV,
     TriFactorRegressor,
     TriFactorRegressorCV,
-    grid,
 )
+from comtl.models import grid
 
 PAIRS = {
     BiFactorRegressorCV: BiFactorRegressor,

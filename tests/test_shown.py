@@ -13,7 +13,7 @@ from comtl import (
     MultitaskRegressor,
     TriFactorRegressorCV,
 )
-from comtl.views import view
+from comtl.show.views import view
 
 
 def problem(T=6, n=20, seed=0):

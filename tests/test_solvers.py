@@ -5,17 +5,17 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import lsq_linear, nnls
 
-from comtl.design import Covariance
-from comtl.learned_relations import LearnedRelation
-from comtl.penalties import L1, NonNegative, Ridge, Simplex
+from comtl.engine.feature_system import FeatureSystem
+from comtl.factors import State
+from comtl.penalties.factor_penalties import L1, NonNegative, Ridge, Simplex
+from comtl.penalties.learned_relation import LearnedRelation
+from comtl.rows.design import Covariance
 from comtl.solvers import woodbury as woodbury_module
 from comtl.solvers.conjugate_gradient import conjugate_gradient
 from comtl.solvers.dense import solve_symmetric
 from comtl.solvers.proximal import largest_eigenvalue, proximal_gradient
 from comtl.solvers.sylvester import TwoTermSylvester
 from comtl.solvers.woodbury import coupled_blocks, solve_coupled_blocks
-from comtl.state import State
-from comtl.systems import FeatureSystem
 from helpers import problem, random_definite, random_factors, random_orthogonal
 
 EXACT = {"rtol": 1e-8, "atol": 1e-8}

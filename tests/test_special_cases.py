@@ -6,17 +6,16 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from comtl.alternation import Recipe, Schedule, alternate
-from comtl.datafits.rows import RowsDatafit
-from comtl.design import Design
-from comtl.factors import Factors
-from comtl.learned_relations import LearnedRelation
+from comtl.datafits.rows_datafit import RowsDatafit
+from comtl.engine.alternation import Recipe, Schedule, alternate
+from comtl.engine.block_steps import Inner
+from comtl.engine.starts import start_state
+from comtl.factors import Factors, State
 from comtl.losses import Logistic
-from comtl.penalties import Ridge
-from comtl.relations import Relation
-from comtl.starting import start_state
-from comtl.state import State
-from comtl.steps import Inner
+from comtl.penalties.factor_penalties import Ridge
+from comtl.penalties.learned_relation import LearnedRelation
+from comtl.penalties.relations import Relation
+from comtl.rows.design import Design
 from helpers import Problem, problem
 
 LONG = Schedule(max_iter=3_000, tol=1e-13, inner=Inner(1e-8, 500))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from comtl import MultitaskRegressor
-from comtl.hierarchical.stacking import stack_odds, stack_values
-from comtl.hierarchical.thresholds import METRICS, best_cuts
+from comtl.stacking.blending import stack_odds, stack_values
+from comtl.stacking.thresholds import METRICS, best_cuts
 
 
 def test_weights_of_members_are_optimal():

@@ -6,16 +6,16 @@ from numpy.testing import assert_allclose
 from scipy.linalg import block_diag
 from scipy.optimize import nnls
 
-from comtl import steps
-from comtl.datafits.gram import GramDatafit
-from comtl.design import Design
-from comtl.learned_relations import AcrossColumns, LearnedRelation
+from comtl.datafits.gram_datafit import GramDatafit
+from comtl.engine import block_steps as steps
+from comtl.engine.block_steps import Inner, core_step, feature_step, shared_step, task_step
+from comtl.engine.feature_system import FeatureSystem
+from comtl.factors import State
 from comtl.losses import Logistic
-from comtl.penalties import L1, Free, NonNegative, Ridge
+from comtl.penalties.factor_penalties import L1, Free, NonNegative, Ridge
+from comtl.penalties.learned_relation import AcrossColumns, LearnedRelation
+from comtl.rows.design import Design
 from comtl.solvers.conjugate_gradient import conjugate_gradient
-from comtl.state import State
-from comtl.steps import Inner, core_step, feature_step, shared_step, task_step
-from comtl.systems import FeatureSystem
 from helpers import Problem, problem, random_factors
 
 EXACT = {"rtol": 1e-8, "atol": 1e-8}

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from comtl.tables import Column, Encoder, TableError
-from comtl.tables.guessing import Left, guess
+from comtl.tables.infer_types import Left, guess
 from comtl.tables.labels import match_tasks, read_target, read_tasks, read_weights
 from comtl.tables.values import as_table
 

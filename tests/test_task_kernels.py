@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from comtl.baselines import IndependentClassifier, IndependentRegressor, MeanRegularizedRegressor
-from comtl.datafits import task_kernels
-from comtl.factors import Factors
+from comtl.datafits import dual_ridge as task_kernels
+from comtl.engine.feature_system import FeatureSystem
+from comtl.factors import Factors, State
 from comtl.losses import Logistic, Squared
-from comtl.penalties import Free, Ridge
+from comtl.penalties.factor_penalties import Free, Ridge
 from comtl.solvers.conjugate_gradient import conjugate_gradient
-from comtl.state import State
-from comtl.systems import FeatureSystem
 from wide_rows import wide
 
 
@@ -87,7 +86,7 @@ def test_wide_fits_are_those_of_narrow_ones(model, monkeypatch):
     y = rng.standard_normal(80) + task
     model.set_params(tol=1e-9)
     grams = model.fit(X, y, task=task).coef_
-    monkeypatch.setattr("comtl.baselines.whole.DENSE_BYTES", 0)
+    monkeypatch.setattr("comtl.baselines.direct.DENSE_BYTES", 0)
     kernels = model.fit(X, y, task=task)
     np.testing.assert_allclose(kernels.coef_, grams, atol=1e-5)
 
@@ -98,14 +97,14 @@ def test_classes_of_wide_rows(monkeypatch):
     X, y = rng.standard_normal((80, 60)), rng.random(80) < 0.5
     model = IndependentClassifier(1.0, tol=1e-9)
     grams = model.fit(X, y, task=task).coef_
-    monkeypatch.setattr("comtl.baselines.whole.DENSE_BYTES", 0)
+    monkeypatch.setattr("comtl.baselines.direct.DENSE_BYTES", 0)
     np.testing.assert_allclose(model.fit(X, y, task=task).coef_, grams, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", [IndependentRegressor, MeanRegularizedRegressor])
 @pytest.mark.parametrize("tasks", [8, 40])
 def test_single_precision_stays(kind, tasks, monkeypatch):
-    monkeypatch.setattr("comtl.baselines.whole.DENSE_BYTES", 0)
+    monkeypatch.setattr("comtl.baselines.direct.DENSE_BYTES", 0)
     rng = np.random.default_rng(0)
     task = np.repeat(np.arange(tasks), 6)
     X = sparse.random_array((len(task), 60), density=0.3, rng=rng, format="csr")
@@ -119,7 +118,7 @@ def test_single_precision_stays(kind, tasks, monkeypatch):
 @pytest.mark.parametrize("kind", [IndependentRegressor, MeanRegularizedRegressor])
 def test_next_to_no_penalty(kind, monkeypatch):
     """Where one over the penalty has no digits left the other preconditioner serves."""
-    monkeypatch.setattr("comtl.baselines.whole.DENSE_BYTES", 0)
+    monkeypatch.setattr("comtl.baselines.direct.DENSE_BYTES", 0)
     rng = np.random.default_rng(0)
     task = np.repeat(np.arange(4), 10)
     X, y = rng.standard_normal((40, 60)), rng.standard_normal(40)

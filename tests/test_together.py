@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from sklearn.model_selection import KFold, PredefinedSplit
 
 from comtl import MultitaskClassifier, MultitaskRegressor
-from comtl.hierarchical.library import classification_members, regression_members
+from comtl.engine.problem import Columns
 from comtl.hierarchical.population import Population
-from comtl.hierarchical.together import WholeSums, learned, population_for
-from comtl.problem import Columns
-from comtl.rows import Rows
+from comtl.rows.fit_input import Rows
+from comtl.stacking.default_members import classification_members, regression_members
+from comtl.stacking.shared_fits import WholeSums, learned, population_for
 
 
 def table(rows=20, tasks=6, features=3, seed=0):

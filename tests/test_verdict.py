@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 
-from comtl.commands.showing import facts
-from comtl.comparison import Comparison, Verdict
-from comtl.report.sections import summary
-from comtl.report.words import headline
+from comtl.cli.output import facts
+from comtl.evaluation.comparison import Comparison, Verdict
+from comtl.show.page_sections import summary
+from comtl.show.page_text import headline
 from comtl.tables import fit_table
 from comtl.tables.verdict import verdict
 

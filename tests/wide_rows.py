@@ -3,9 +3,9 @@
 import numpy as np
 from scipy import sparse
 
-from comtl.datafits.rows import RowsDatafit
-from comtl.design import Design
+from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.losses import Squared
+from comtl.rows.design import Design
 
 SIZES = (4, 7, 1, 5)
 

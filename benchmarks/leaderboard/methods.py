@@ -19,7 +19,7 @@ from comtl import (
     MultitaskRegressor,
     TaskStratifiedKFold,
 )
-from comtl.rows import Rows
+from comtl.rows.fit_input import Rows
 from comtl_reproduction.cells import Cell
 from comtl_reproduction.methods import METHODS, Method
 from comtl_reproduction.metrics import choose_cut

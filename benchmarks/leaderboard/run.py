@@ -16,7 +16,7 @@ import numpy as np
 from methods import BENT, NAMES, OURS, OWN, cells, scores
 from problems import PROBLEMS
 
-from comtl.files import write_atomically
+from comtl.saving.atomic import write_atomically
 from comtl_reproduction.cells import Cell, Store
 from comtl_reproduction.runner import run_cells
 from comtl_reproduction.statistics import mean_and_error, winners

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from comtl import TaskStratifiedKFold, grid
+from comtl import TaskStratifiedKFold
 from comtl.datasets import make_syn4
-from comtl.rows import Rows
-from comtl.search import search
+from comtl.models import grid
+from comtl.models.search import search
+from comtl.rows.fit_input import Rows
 from comtl_reproduction import methods, tuning
 from comtl_reproduction.methods import METHODS, Method
 from comtl_reproduction.metrics import choose_cut, macro_f, rmse

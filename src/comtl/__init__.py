@@ -3,28 +3,28 @@
 from importlib import import_module
 from types import ModuleType
 
-from .disk import open_rows, parquet_blocks, spool_rows
-from .estimators import (
+from .hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
+from .models.cofactor_estimators import (
     BiFactorClassifier,
     BiFactorRegressor,
     TriFactorClassifier,
     TriFactorRegressor,
 )
-from .folds import TaskStratifiedKFold
-from .hierarchical.estimators import HierarchicalClassifier, HierarchicalRegressor
-from .hierarchical.stacked import MultitaskClassifier, MultitaskRegressor
-from .model_selection import (
+from .models.search_estimators import (
     BiFactorClassifierCV,
     BiFactorRegressorCV,
     TriFactorClassifierCV,
     TriFactorRegressorCV,
 )
-from .packing import pack_tasks
+from .rows.disk import open_rows, parquet_blocks, spool_rows
+from .rows.folds import TaskStratifiedKFold
+from .rows.packing import pack_tasks
 from .saving import load
+from .stacking.multitask_estimators import MultitaskClassifier, MultitaskRegressor
 
 __version__ = "0.1.0"
 
-_LATER = frozenset({"datasets", "evaluation", "plot", "report", "tables"})
+_LATER = frozenset({"datasets", "evaluation", "plot", "tables"})
 """Modules that are imported when they are first named: some need more than comtl itself does."""
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .arrays import Array, namespace
-from .penalties import Simplex
+from .penalties.factor_penalties import Simplex
 
 
 class Loss(ABC):

@@ -15,7 +15,7 @@ import pandas as pd
 
 import comtl
 from comtl import baselines
-from comtl.hierarchical.related import RelatedClassifier, RelatedRegressor
+from comtl.hierarchical.coregionalised import RelatedClassifier, RelatedRegressor
 from comtl.tables import TableModel, fit_table
 
 rng = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, final
 
 import numpy as np
 
-from comtl.files import to_disk, write_atomically
+from comtl.saving.atomic import to_disk, write_atomically
 
 Row = Mapping[str, Any]
 """One finished cell: key columns as text, value columns as numbers where they are numbers."""

@@ -12,8 +12,8 @@ import click
 from joblib import cpu_count
 from rich.console import Console
 
-from comtl.commands.progress_bar import progress
-from comtl.commands.running import INTERRUPTED
+from comtl.cli.progress_bar import progress
+from comtl.cli.running import INTERRUPTED
 
 from .catalogue import EXPERIMENTS
 from .cells import ExperimentError

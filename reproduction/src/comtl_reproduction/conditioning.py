@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from comtl.alternation import Recipe, Schedule
-from comtl.datafits.rows import RowsDatafit
+from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.datasets import SYNTHETIC
-from comtl.design import Design
-from comtl.learned_relations import LearnedRelation
+from comtl.engine.alternation import Recipe, Schedule
+from comtl.engine.feature_system import FeatureSystem
+from comtl.engine.starts import start_state
 from comtl.losses import Squared
+from comtl.penalties.learned_relation import LearnedRelation
+from comtl.rows.design import Design
 from comtl.solvers.conjugate_gradient import conjugate_gradient
-from comtl.starting import start_state
-from comtl.systems import FeatureSystem
 
 SCENES = ("independent, random point", "correlated, random point", "correlated, spectral start")
 """Features, and where the step is taken: factors drawn at random, or where a fit starts."""

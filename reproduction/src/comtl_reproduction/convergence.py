@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from comtl.estimators import BiFactorRegressor, TriFactorRegressor
-from comtl.rows import Rows
+from comtl.models.cofactor_estimators import BiFactorRegressor, TriFactorRegressor
+from comtl.rows.fit_input import Rows
 
 from .cells import Cell, Row
 from .conditioning import CG_TOLERANCE, SCENES, count_iterations, synthetic

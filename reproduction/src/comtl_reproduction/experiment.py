@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from comtl.files import write_atomically
+from comtl.saving.atomic import write_atomically
 
 from .cells import Cell, Row, Store
 from .runner import run_cells

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from comtl import baselines, estimators
-from comtl.base import FactorModel
+from comtl import baselines
+from comtl.models import cofactor_estimators as estimators
+from comtl.models.factor_model import FactorModel
 
 DECADES = tuple(float(f"1e{power}") for power in range(-3, 4))
 RANKS = (2, 3, 5, 7, 9, 10, 15)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from comtl.base import FactorModel
-from comtl.rows import Rows
+from comtl.models.factor_model import FactorModel
+from comtl.rows.fit_input import Rows
 
 from . import paper
 from .cells import Cell, Row

@@ -13,7 +13,7 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from comtl.datasets import make_syn5
-from comtl.rows import Rows
+from comtl.rows.fit_input import Rows
 
 from .cells import Cell, Row
 from .experiment import Experiment, Options

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from comtl.rows import Rows
+from comtl.rows.fit_input import Rows
 
 from . import paper
 from .cells import Cell, Row

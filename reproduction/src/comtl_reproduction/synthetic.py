@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from comtl.datasets import SYNTHETIC as MAKERS
-from comtl.rows import Rows
+from comtl.rows.fit_input import Rows
 
 from . import paper
 from .cells import Cell, Row

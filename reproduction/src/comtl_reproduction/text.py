@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from comtl.base import FactorModel
-from comtl.rows import Rows
+from comtl.models.factor_model import FactorModel
+from comtl.rows.fit_input import Rows
 
 from .methods import Method
 from .metrics import choose_cut, macro_f
@@ -54,7 +54,7 @@ def scored(test: Rows, scores: np.ndarray, cuts: dict[Any, float]) -> dict[str, 
     --------
     >>> import numpy as np
     >>> from comtl_reproduction.text import scored
-    >>> from comtl.rows import Rows
+    >>> from comtl.rows.fit_input import Rows
     >>> test = Rows(None, np.array([1, -1]), np.array([0, 0]))
     >>> found = scored(test, np.array([-0.1, -0.9]), {0: -0.5})
     >>> round(found["f"], 3), found["f_cut"]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from comtl.base import FactorModel
-from comtl.folds import TaskStratifiedKFold
-from comtl.rows import Rows
-from comtl.search import search
+from comtl.models.factor_model import FactorModel
+from comtl.models.search import search
+from comtl.rows.fit_input import Rows
+from comtl.rows.folds import TaskStratifiedKFold
 
 from .methods import Method
 
@@ -48,7 +48,7 @@ def tune(method: Method, rows: Rows, *, text: bool = False, folds: int = 3) -> T
     >>> from comtl.datasets import make_syn4
     >>> from comtl_reproduction.methods import METHODS
     >>> from comtl_reproduction.tuning import tune
-    >>> from comtl.rows import Rows
+    >>> from comtl.rows.fit_input import Rows
     >>> data = make_syn4(n_tasks=5)
     >>> tuned = tune(METHODS["ITL"], Rows(data.X, data.y, data.task))
     >>> sorted(tuned.setting)

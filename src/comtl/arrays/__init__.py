@@ -16,8 +16,7 @@ from .algebra import (
     with_corner,
     with_ones,
 )
-from .packed import PackedRows, PickedRows
-from .picking import picked, row_parts, taken
+from .packed import PackedRows, PickedRows, picked, row_parts, taken
 from .segments import (
     kept_for,
     local_offsets,

@@ -7,17 +7,17 @@ from .factored import (
     GroupOverlapClassifier,
     GroupOverlapRegressor,
 )
+from .learned_relations import (
+    FeatureLearningClassifier,
+    FeatureLearningRegressor,
+    RelationLearningClassifier,
+    RelationLearningRegressor,
+)
 from .pooled import (
     PooledClassifier,
     PooledRegressor,
     RandomInterceptClassifier,
     RandomInterceptRegressor,
-)
-from .related import (
-    FeatureLearningClassifier,
-    FeatureLearningRegressor,
-    RelationLearningClassifier,
-    RelationLearningRegressor,
 )
 from .separate import (
     IndependentClassifier,

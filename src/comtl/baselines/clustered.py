@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..alternation import Recipe, Schedule
 from ..arrays import to_numpy
-from ..base import LEAST, FactorModel
-from ..docstrings import documented
-from ..outputs import ClassifierOutputs, RegressorOutputs
+from ..engine.alternation import Recipe, Schedule
+from ..models.docstrings import documented
+from ..models.factor_model import LEAST, FactorModel
+from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_integer, require_number
-from ..penalties import Ridge, Simplex
-from .whole import close
+from ..penalties.factor_penalties import Ridge, Simplex
+from .direct import close
 
 
 class Pool(FactorModel):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..alternation import Schedule
-from ..coclustering import BiFactor
-from ..docstrings import documented
-from ..outputs import ClassifierOutputs, RegressorOutputs
-from .whole import close
+from ..engine.alternation import Schedule
+from ..models.coclustering import BiFactor
+from ..models.docstrings import documented
+from ..models.outputs import ClassifierOutputs, RegressorOutputs
+from .direct import close
 
 
 class PlainFactors(BiFactor):

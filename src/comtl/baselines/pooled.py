@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ..alternation import Recipe, Schedule, Step, alternate
 from ..arrays import taken
-from ..base import LEAST
-from ..docstrings import documented
+from ..engine.alternation import Recipe, Schedule, Step, alternate
+from ..engine.problem import Problem
+from ..engine.starts import start_state
 from ..factors import Factors
-from ..outputs import ClassifierOutputs, RegressorOutputs
-from ..penalties import Free, Ridge
-from ..problem import Problem
-from ..starting import start_state
-from ..threads import single_blas
-from .whole import WholeModel, whole_recipe
+from ..models.docstrings import documented
+from ..models.factor_model import LEAST
+from ..models.outputs import ClassifierOutputs, RegressorOutputs
+from ..penalties.factor_penalties import Free, Ridge
+from ..rows.blocks import single_blas
+from .direct import WholeModel, whole_recipe
 
 
 class Common(WholeModel):

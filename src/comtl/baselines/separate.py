@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..alternation import Recipe
-from ..base import LEAST
-from ..docstrings import documented
-from ..outputs import ClassifierOutputs, RegressorOutputs
+from ..engine.alternation import Recipe
+from ..models.docstrings import documented
+from ..models.factor_model import LEAST
+from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_number
-from ..penalties import Ridge
-from .whole import WholeModel, whole_recipe
+from ..penalties.factor_penalties import Ridge
+from .direct import WholeModel, whole_recipe
 
 
 class Independent(WholeModel):

@@ -8,24 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from ..alternation import Schedule, Step, alternate
 from ..arrays import Array, namespace, taken, to_numpy
-from ..base import LEAST
 from ..clusters import cluster_rows
-from ..datafits.base import Datafit
-from ..datafits.rows import RowsDatafit
-from ..docstrings import documented
-from ..factors import Factors
-from ..memberships import indicators
-from ..outputs import ClassifierOutputs, RegressorOutputs
+from ..datafits.datafit import Datafit
+from ..datafits.rows_datafit import RowsDatafit
+from ..engine.alternation import Schedule, Step, alternate
+from ..engine.memberships import indicators
+from ..engine.problem import Problem
+from ..engine.starts import start_state
+from ..factors import Factors, State
+from ..models.docstrings import documented
+from ..models.factor_model import LEAST
+from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_integer
-from ..penalties import Ridge, Simplex
-from ..problem import Problem
-from ..starting import start_state
-from ..state import State
-from ..threads import single_blas
+from ..penalties.factor_penalties import Ridge, Simplex
+from ..rows.blocks import single_blas
 from .clustered import Pool
-from .whole import exact, whole_recipe
+from .direct import exact, whole_recipe
 
 
 class SharedPool(Pool):

@@ -6,23 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arrays import (
-    Array,
-    namespace,
-    on_device,
-    row_dots,
-    segment_gram,
-    segment_sum,
-    with_ones,
-)
+from ..arrays import Array, namespace, on_device, row_dots, segment_gram, segment_sum, with_ones
 from ..factors import Factors
-from . import row_kernels
-from .base import Expansion, FeaturePenalty, RowSolve, TaskQuadratic, TaskSolve
-from .row_kernels import RowRidge, worth_a_kernel
-from .task_kernels import DIGITS, TaskKernels, TaskRidge
+from . import dual_ridge as row_kernels
+from .datafit import Expansion, FeaturePenalty, RowSolve, TaskQuadratic, TaskSolve
+from .dual_ridge import DIGITS, RowRidge, TaskKernels, TaskRidge, worth_a_kernel
 
 if TYPE_CHECKING:
-    from .rows import RowsDatafit
+    from .rows_datafit import RowsDatafit
 
 
 class RowsExpansion(Expansion):

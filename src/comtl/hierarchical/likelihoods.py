@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..datafits.gram import GramDatafit
+from ..datafits.gram_datafit import GramDatafit
 from .posterior import Posterior, Prior, infer, told_directions
 from .row_posterior import TaskRows, infer_rows, row_covariances
 
@@ -102,7 +102,7 @@ class Gaussian(NormalNoise):
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.datafits.gram import GramDatafit
+    >>> from comtl.datafits.gram_datafit import GramDatafit
     >>> from comtl.hierarchical.likelihoods import Gaussian
     >>> Gaussian(False, GramDatafit(np.ones((1, 2, 2)), np.ones((1, 2)), np.ones(1))).n_rows
     1.0

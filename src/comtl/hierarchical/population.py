@@ -19,11 +19,9 @@ from ..arrays import (
     to_numpy,
     with_ones,
 )
-from ..datafits.base import Datafit
-from ..datafits.gram import GramDatafit
-from ..design import Design
-from ..losses import Loss
-from ..problem import (
+from ..datafits.datafit import Datafit
+from ..datafits.gram_datafit import GramDatafit
+from ..engine.problem import (
     Units,
     cell_grams,
     choose_datafit,
@@ -31,9 +29,11 @@ from ..problem import (
     row_weights,
     target_units,
 )
-from ..task_data import TaskData
+from ..losses import Loss
+from ..rows.design import Design
+from ..rows.observations import TaskData
 from .likelihoods import Gaussian, GaussianRows, Likelihood
-from .odds import Bernoulli, BernoulliRows
+from .logistic_bound import Bernoulli, BernoulliRows
 from .row_posterior import TaskRows
 
 FEW_ROWS = 1.5
@@ -193,7 +193,7 @@ def evenly_scaled(design: Design) -> Design:
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.design import Design
+    >>> from comtl.rows.design import Design
     >>> from comtl.hierarchical.population import evenly_scaled
     >>> scaled = Design.standardized(np.array([[1.0, 7.0], [-1.0, -7.0]]), np.ones(2))
     >>> evenly_scaled(scaled).dense_rows(0, 2)

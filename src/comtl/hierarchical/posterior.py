@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..datafits.gram import GramDatafit
+from ..datafits.gram_datafit import GramDatafit
 from ..saving.registry import saved
-from .structures import Structure
+from .covariances import Structure
 
 LEAST_TOLD = 1e-10
 """Share of what rows say of a direction, to what they say of the best, below which it is open."""
@@ -102,9 +102,9 @@ def infer(data: GramDatafit, prior: Prior, directions: np.ndarray) -> Posterior:
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.datafits.gram import GramDatafit
+    >>> from comtl.datafits.gram_datafit import GramDatafit
     >>> from comtl.hierarchical.posterior import Prior, infer, told_directions
-    >>> from comtl.hierarchical.structures import InterceptOnly
+    >>> from comtl.hierarchical.covariances import InterceptOnly
     >>> gram = np.array([[[0.0, 0.0], [0.0, 4.0]]] * 2)
     >>> data = GramDatafit(gram, np.array([[0.0, 4.0], [0.0, -4.0]]), np.array([6.0, 6.0]))
     >>> prior = Prior(InterceptOnly(1.0, 1), np.ones(2), 1.0, 1.0)

@@ -101,7 +101,7 @@ def infer_rows(data: TaskRows, prior: Prior, directions: np.ndarray) -> Posterio
     >>> import numpy as np
     >>> from comtl.hierarchical.posterior import Prior
     >>> from comtl.hierarchical.row_posterior import TaskRows, infer_rows
-    >>> from comtl.hierarchical.structures import InterceptOnly
+    >>> from comtl.hierarchical.covariances import InterceptOnly
     >>> rows = np.array([[0.0, 1.0]] * 8)
     >>> data = TaskRows.of(rows, np.repeat([1.0, -1.0], 4), np.ones(8), np.array([0, 4, 8]))
     >>> prior = Prior(InterceptOnly(1.0, 1), np.ones(2), 1.0, 1.0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Array, beside, namespace, on_device, segment_forms, taken
 from ..saving.registry import saved
-from .evidence import Stage
+from .em import Stage
 
 _CELLS = 2**22
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .codec import Packer, Unpacker
-from .container import read_container, write_container
-from .errors import ModelFileError
+from .container import ModelFileError, read_container, write_container
 
 __all__ = ["ModelFileError", "load", "save"]
 

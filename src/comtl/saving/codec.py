@@ -10,10 +10,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from .container import NAMES
-from .errors import ModelFileError
-from .registry import is_saved, reader_of
-from .types import belongs, field_types
+from .container import NAMES, ModelFileError
+from .registry import belongs, field_types, is_saved, reader_of
 
 KIND = "#"
 MOST_LETTERS = 100_000

@@ -1,10 +1,4 @@
-"""One file of arrays and JSON: a safetensors file with a checksum.
-
-Eight bytes give the length of a JSON header; the bytes of the arrays follow it. The header names
-type, shape and place of every array, and under ``__metadata__`` the format, its version, the
-description of the model as JSON text, and the SHA-256 of the whole file with zeros in its own
-place. The library safetensors reads these files too.
-"""
+"""The file of a model: named arrays and text with a checksum."""
 
 from __future__ import annotations
 
@@ -16,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..files import write_atomically
-from .errors import ModelFileError
+from .atomic import write_atomically
 
 FORMAT, VERSION = "comtl", 1
 MOST_HEADER = 2**30
@@ -93,7 +86,7 @@ def read_container(path: Path) -> tuple[str, list[np.ndarray], dict[str, str]]:
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     read_container(Path(file.name))
     Traceback (most recent call last):
-    comtl.saving.errors.ModelFileError: ... is empty or cut off.
+    comtl.saving.container.ModelFileError: ... is empty or cut off.
     """
     content = memoryview(path.read_bytes())
     length = int.from_bytes(content[:8], "little")
@@ -182,3 +175,14 @@ def _damaged(path: Path) -> ModelFileError:
     return ModelFileError(
         f"{path} is damaged or was edited: its parts do not belong together. Save the model again."
     )
+
+
+class ModelFileError(ValueError):
+    """A file that cannot be read as a model, or a model that cannot be written.
+
+    Examples
+    --------
+    >>> from comtl.saving.container import ModelFileError
+    >>> issubclass(ModelFileError, ValueError)
+    True
+    """

@@ -10,8 +10,8 @@ meet in ``c`` only, so eliminating the ``z_t`` leaves one system of the size of 
 from __future__ import annotations
 
 from ..arrays import Array, namespace
-from .base import Solution
 from .dense import solve_symmetric
+from .solution import Solution
 from .woodbury import regular
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..arrays import Array, dot, namespace, norm
-from .base import Solution
+from .solution import Solution
 
 
 def conjugate_gradient(

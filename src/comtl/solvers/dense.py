@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..arrays import Array, namespace
-from .base import Solution
+from .solution import Solution
 
 
 def solve_symmetric(matrix: Array, right: Array, *, floor: float = 0.0) -> Solution:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..arrays import Array, dot, namespace, norm
-from ..penalties import Penalty
-from .base import Solution
+from ..penalties.factor_penalties import Penalty
+from .solution import Solution
 
 
 def proximal_gradient(
@@ -29,7 +29,7 @@ def proximal_gradient(
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.penalties import NonNegative
+    >>> from comtl.penalties.factor_penalties import NonNegative
     >>> from comtl.solvers.proximal import proximal_gradient
     >>> start = np.ones((1, 2))
     >>> proximal_gradient(lambda d: d, np.array([[2.0, -1.0]]), start, NonNegative(0.0)).value

@@ -10,9 +10,9 @@ complete basis, leading axes may hold equations of one shape, solved in one batc
 from __future__ import annotations
 
 from ..arrays import Array, namespace
-from ..blocks import RowBlocks
-from ..design import Covariance
-from .base import Solution
+from ..rows.blocks import RowBlocks
+from ..rows.design import Covariance
+from .solution import Solution
 
 
 class TwoTermSylvester:
@@ -32,7 +32,7 @@ class TwoTermSylvester:
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.design import Covariance
+    >>> from comtl.rows.design import Covariance
     >>> from comtl.solvers.sylvester import TwoTermSylvester
     >>> C = Covariance(np.eye(2), np.array([1.0, 3.0]), 0.0)
     >>> equation = TwoTermSylvester(C, np.array([[1.0]]), alpha=1.0, low=np.zeros((2, 0)))

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 
 from ..arrays import Array, namespace
-from .base import Solution
+from .solution import Solution
 
 _SLICE = 2**19
 """Numbers worked on at a time, so that nothing but the blocks grows with their number."""

@@ -2,10 +2,10 @@
 
 from .columns import Column
 from .encoder import Encoder
-from .errors import TableError
 from .fitting import fit_table
-from .model import TableModel
-from .reading import read_table
-from .storing import load_model
+from .table_errors import TableError
+from .table_files import read_table
+from .table_io import load_model
+from .table_model import TableModel
 
 __all__ = ["Column", "Encoder", "TableError", "TableModel", "fit_table", "load_model", "read_table"]

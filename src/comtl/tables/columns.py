@@ -11,9 +11,9 @@ from scipy import sparse
 
 from ..phrases import counted
 from ..saving.registry import saved
-from .errors import TableError
+from .patterns import MISSING
+from .table_errors import TableError
 from .values import levels_of, numbers_of, type_of
-from .words import MISSING
 
 NUMBER, YES_NO, CATEGORY = "number", "yes/no", "category"
 

@@ -13,8 +13,8 @@ from scipy import sparse
 from ..phrases import counted, some
 from ..saving.registry import saved
 from .columns import CATEGORY, NUMBER, Column
-from .errors import TableError, require_columns
-from .guessing import Left, guess, refuse
+from .infer_types import Left, guess, refuse
+from .table_errors import TableError, require_columns
 from .values import numbers_of
 
 WIDE = 100

@@ -13,19 +13,19 @@ import pyarrow as pa
 import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
-from ..evaluation import MANY_ROWS, Comparison, compare
-from ..hierarchical.bend_evidence import STRONG, evidence_for_bends
-from ..hierarchical.multitask import MultitaskModel
+from ..evaluation.compare_models import MANY_ROWS, Comparison, compare
+from ..evaluation.nonlinearity import STRONG, evidence_for_bends
+from ..evaluation.reference_models import choose_bends
+from ..models.training import TaskModel
 from ..parameters import require_choice
 from ..phrases import counted
-from ..rows import Rows
-from ..simpler import choose_bends
-from ..training import TaskModel
-from .choices import MODELS, choose_model
+from ..rows.fit_input import Rows
+from ..stacking.multitask import MultitaskModel
 from .encoder import Encoder
-from .errors import TableError, require_columns
 from .labels import match_target, read_target, read_tasks, read_weights
-from .model import TableModel
+from .model_names import MODELS, choose_model
+from .table_errors import TableError, require_columns
+from .table_model import TableModel
 from .values import as_table
 
 LEAST_ROWS = 5

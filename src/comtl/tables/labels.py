@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from ..phrases import counted
 from .columns import missing_words
-from .errors import TableError
-from .guessing import Left, guess
+from .infer_types import Left, guess
+from .patterns import MISSING_NUMBERS, are_numbers
+from .table_errors import TableError
 from .values import levels_of, numbers_of, plain, type_of
-from .words import MISSING_NUMBERS, are_numbers
 
 REGRESSION, CLASSIFICATION = "regression", "classification"
 FEW_NUMBERS = 10

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..phrases import counted, some
-from .errors import TableError
-from .words import INFINITE, MISSING, MISSING_NUMBERS, PLAIN, first_not
+from .patterns import INFINITE, MISSING, MISSING_NUMBERS, PLAIN, first_not
+from .table_errors import TableError
 
 LARGEST = 1e100
 """Numbers beyond this overflow when they are squared and summed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..comparison import Comparison
+from ..evaluation.comparison import Comparison
 
 TEXTS = {
     "helps": (

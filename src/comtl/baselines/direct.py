@@ -1,0 +1,155 @@
+"""Models without factors: the weights of the tasks themselves, on the engine of the factors.
+
+Either side of ``W = F Gᵀ`` may be held at the identity, and the other is ``W``. With ``F`` held
+the tasks' weights are solved for directly from their Grams; with ``G`` held all weights together
+by conjugate gradients on the rows, where there are too many features for Grams, or more of them
+than tasks that learn their relation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..arrays import DENSE_BYTES, namespace
+from ..engine.alternation import Recipe, Schedule, Step
+from ..engine.block_steps import Inner
+from ..factors import State, thin_svd
+from ..models.factor_model import LEAST, FactorModel
+from ..parameters import require_number
+from ..penalties.factor_penalties import Free, Penalty
+from ..penalties.learned_relation import AcrossColumns, LearnedRelation
+from ..penalties.relations import Relation
+
+
+def exact(tol: float) -> Inner:
+    """Inner solves of models whose every step is the whole fit.
+
+    Examples
+    --------
+    >>> from comtl.baselines.direct import exact
+    >>> exact(1e-6)
+    Inner(tol=1e-10, max_iter=2000)
+    """
+    return Inner(1e-4 * tol, 2000)
+
+
+def close(tol: float) -> Inner:
+    """Inner solves of models with proximal steps: after loose ones the sweeps creep.
+
+    Examples
+    --------
+    >>> from comtl.baselines.direct import close
+    >>> close(1e-5)
+    Inner(tol=0.001, max_iter=500)
+    """
+    return Inner(min(100.0 * tol, 0.1), 500)
+
+
+def whole_recipe(size: tuple[int, int], penalty: Penalty, **parts: Any) -> Recipe:
+    """Recipe of weights without factors; ``size`` counts features and columns.
+
+    A relation is learned on the shorter side of the weights, see benchmarks/bench_trace_norm.md.
+
+    Examples
+    --------
+    >>> from comtl.baselines.direct import whole_recipe
+    >>> from comtl.penalties.factor_penalties import Ridge
+    >>> (
+    ...     list(whole_recipe((20, 30), Ridge(1.0)).held),
+    ...     list(whole_recipe((9000, 30), Ridge(1.0)).held),
+    ... )
+    (['F'], ['G'])
+    """
+    features, columns = size
+    small = 8 * columns * (features + 1) ** 2 <= DENSE_BYTES
+    if isinstance(penalty, LearnedRelation):
+        penalty, small = AcrossColumns.of(penalty), False
+    if features <= columns or small:
+        held, width, penalties = "F", features, {"F": Free(), "G": penalty}
+    else:
+        held, width, penalties = "G", columns, {"F": penalty, "G": Free()}
+    return Recipe(penalties, (width, width), held={held: np.eye(width)}, **parts)
+
+
+def in_factors(state: State, smoothing: float) -> State:
+    """Return the state with the same weights as ``U (Vσ)ᵀ``, whichever side was held.
+
+    New tasks then build on the span of the old ones, at the price the penalty sets on a row.
+    """
+    point = state.factors
+    learned = sorted(state.penalties.keys() - state.fixed)
+    if not learned:
+        return state
+    U, sigma, V = thin_svd(point.F, point.G)
+    G = V * sigma[None, :]
+    priced = state.penalties[learned[0]].started(G, smoothing)
+    told = state.at(point.with_(F=U, G=G)).penalized(F=Free(), G=priced)
+    return told.with_(fixed=frozenset({"F"}))
+
+
+class WholeModel(FactorModel):
+    """Abstract model whose weights are learned as such, and told apart into factors at the end."""
+
+    alpha: float
+
+    _exact: bool = True
+    """Whether one sweep solves a squared loss, if its steps are exact."""
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        loss: str = "auto",
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        task_column: str | int | None = None,
+        unseen_task: str = "mean",
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.task_column = task_column
+        self.unseen_task = unseen_task
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        require_number("alpha", self.alpha)
+        super()._check_parameters()
+
+    def _strength(self) -> float:
+        return max(float(self.alpha), LEAST)
+
+    def _schedule(self) -> Schedule:
+        schedule = super()._schedule()
+        return replace(schedule, inner=exact(self.tol)) if self._exact else schedule
+
+    def _ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
+        rank = min(n_features, n_columns)
+        return rank, rank
+
+    def _keep(self, step: Step, *rest: Any) -> None:
+        super()._keep(replace(step, state=in_factors(step.state, self.smoothing)), *rest)
+
+    def _place(self) -> tuple[tuple[Any, ...], float]:
+        return (), float(self.alpha)
+
+    def _clusters(self) -> tuple[int | None, int | None]:
+        return 5, 5
+
+    def _relations(self, state: State) -> tuple[Relation, Relation]:
+        """Relations that the weights imply."""
+        F, G = state.factors.F, state.factors.G
+        sides = F * namespace(G).linalg.vector_norm(G, axis=0), G
+        one, other = (LearnedRelation.start(1.0, side, self.smoothing) for side in sides)
+        return one.relation, other.relation

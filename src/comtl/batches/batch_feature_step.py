@@ -1,0 +1,205 @@
+"""The feature step of many fits: ``F``, the shared part and the intercepts together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..arrays import Array, namespace, with_ones
+from ..engine.block_steps import Inner
+from ..rows.design import Covariance
+from ..solvers.conjugate_gradient import conjugate_gradients
+from ..solvers.sylvester import TwoTermSylvester
+from ..solvers.woodbury import paired
+from .batch_penalties import Bowl
+from .batch_state import Cells, Fits
+from .pytrees import along, cut, joined
+from .solver_plan import Plan
+
+
+class FeatureSystems:
+    """Normal equations of ``(F, w0, b)`` of many fits, as operators on one flat vector each.
+
+    The unknowns of a fit are those of ``FeatureSystem``; deviations of fits
+    that have none are zero throughout.
+
+    Parameters
+    ----------
+    cells, slope, fits, bowl
+        Rows, gradient of the loss by the weights, where the fits stand, and the penalty of ``F``.
+    width : int
+        Columns of the factors that are more than padding in some fit.
+    """
+
+    def __init__(self, cells: Cells, slope: Array, fits: Fits, bowl: Bowl, width: int) -> None:
+        self.xp = namespace(slope)
+        self.cells, self.slope, self.fits, self.bowl = cells, slope, fits, bowl
+        self.width, self.low = width, bowl.low[..., :width]
+        mixing = fits.factors.mixing[..., :width]
+        self.mixing = mixing if fits.shared is None else with_ones(mixing)
+        self.member, self.double = fits.member[:, None], fits.double[:, None]
+        self.count, self.tasks, self.columns = self.mixing.shape
+        self.rows = slope.shape[-1] - 1
+        self.sums = cells.sums
+
+    def _pack(self, matrix: Array, intercepts: Array) -> Array:
+        flat = self.xp.reshape(matrix, (self.count, -1))
+        if not self.fits.intercept:
+            return flat
+        total = self.xp.sum(intercepts, axis=1, keepdims=True)
+        return self.xp.concat([flat, self.member * intercepts, total], axis=1)
+
+    def _unpack(self, flat: Array) -> tuple[Array, Array, Array]:
+        """Matrices, deviations and offsets (B, 1) of flat vectors."""
+        size = self.rows * self.columns
+        matrix = self.xp.reshape(flat[:, :size], (self.count, self.rows, self.columns))
+        if not self.fits.intercept:
+            none = self.xp.zeros_like(self.sums)
+            return matrix, none, none[:, :1]
+        return matrix, flat[:, size:-1], flat[:, -1:]
+
+    def right(self) -> Array:
+        """Negative gradients."""
+        point, shared = self.fits.factors, self.fits.shared
+        pull = self.bowl.slope[..., : self.width]
+        if shared is not None:
+            common = 2.0 * shared[:, None, None] * point.shared[..., None]
+            pull = self.xp.concat([pull, common], axis=-1)
+        matrix = self.slope[..., :-1].mT @ self.mixing + pull
+        return -self._pool(self._pack(matrix, self.slope[..., -1]), point.deviations)
+
+    def _pool(self, flat: Array, deviations: Array) -> Array:
+        """Add the pooling penalty's share to the deviations."""
+        if self.fits.intercept:
+            size = self.rows * self.columns
+            flat[:, size:-1] += self.double * deviations
+        return flat
+
+    def operator(self, flat: Array) -> Array:
+        """Hessians applied to flat vectors."""
+        xp = self.xp
+        matrix, deviations, offset = self._unpack(flat)
+        intercepts = (deviations + offset)[..., None]
+        weights = xp.concat([self.mixing @ matrix.mT, intercepts], axis=-1)
+        push = 2.0 * self.cells.product(weights)
+        factor = matrix[..., : self.width]
+        pull = along(self.bowl.alpha, 3) * factor - self.low @ (self.low.mT @ factor)
+        if self.fits.shared is not None:
+            common = 2.0 * along(self.fits.shared, 3) * matrix[..., self.width :]
+            pull = xp.concat([pull, common], axis=-1)
+        image = push[..., :-1].mT @ self.mixing + pull
+        return self._pool(self._pack(image, push[..., -1]), deviations)
+
+    def preconditioner(self) -> Callable[[Array], Array]:
+        """Approximate inverse: Sylvester for ``F``, ridge for ``w0``, diagonal for the rest."""
+        xp, shared, sums = self.xp, self.fits.shared, self.sums
+        covariance = Covariance(self.cells.basis, self.cells.spread, 0.0)
+        mixing = self.mixing[..., : self.width]
+        small = mixing.mT @ (sums[..., None] * mixing)
+        factor = TwoTermSylvester(covariance, small, along(self.bowl.alpha, 3), self.low)
+        total = xp.sum(sums, axis=1, keepdims=True)
+        if shared is not None:
+            double = 2.0 * along(shared, 3)
+            common = TwoTermSylvester(covariance, total[..., None], double, self.low[..., :0])
+
+        def apply(flat: Array) -> Array:
+            matrix, deviations, offset = self._unpack(flat)
+            solved = factor(matrix[..., : self.width])
+            if shared is not None:
+                solved = xp.concat([solved, common(matrix[..., self.width :])], axis=-1)
+            solved = xp.reshape(solved, (self.count, -1))
+            if not self.fits.intercept:
+                return solved
+            own = deviations / (sums + self.double)
+            return xp.concat([solved, own, offset / total], axis=1)
+
+        return apply
+
+    def matrix(self) -> Array:
+        """Explicit Hessians, for small problems."""
+        xp, P, k = self.xp, self.rows, self.columns
+        hessian = 2.0 * self.cells.gram
+        eye, own = xp.eye(P, dtype=hessian.dtype), xp.eye(k, dtype=hessian.dtype)
+        shape = (self.count, self.tasks, -1)
+        pairs = xp.reshape(self.mixing[..., :, None] * self.mixing[..., None, :], shape)
+        sums = xp.reshape(hessian[..., :P, :P], shape).mT @ pairs
+        penalty = along(self.bowl.alpha, 3) * eye - self.low @ self.low.mT
+        inside = xp.astype(xp.arange(k) < self.width, own.dtype)
+        sums = sums + _outer(penalty, inside * own)
+        if self.fits.shared is not None:
+            sums = sums + _outer(2.0 * along(self.fits.shared, 3) * eye, (1.0 - inside) * own)
+        whole = paired(sums, P, k)
+        if not self.fits.intercept:
+            return whole
+        # Each task's intercept as a sum of its deviation and the offset.
+        each = self.member[..., None] * xp.eye(self.tasks, dtype=own.dtype)
+        spread = xp.concat([each, xp.ones_like(each[:, :1, :])], axis=1)
+        cross = hessian[..., :P, P][..., :, None] * self.mixing[..., None, :]
+        cross = spread @ xp.reshape(cross, shape)
+        alone = self.member * self.double + (1.0 - self.member) + xp.zeros_like(self.sums)
+        alone = xp.concat([alone, xp.zeros_like(self.double)], axis=1)
+        corner = (spread * self.sums[:, None, :]) @ spread.mT
+        corner = corner + alone[..., None] * xp.eye(self.tasks + 1, dtype=own.dtype)
+        return xp.concat(
+            [xp.concat([whole, cross.mT], axis=2), xp.concat([cross, corner], axis=2)], axis=1
+        )
+
+    def steps(self, flat: Array, columns: int) -> dict[str, Array]:
+        """Changes of the unknowns, ``F`` padded to so many columns."""
+        matrix, deviations, offset = self._unpack(flat)
+        changes = {"F": widened(matrix[..., : self.width], columns)}
+        if self.fits.shared is not None:
+            changes["shared"] = matrix[..., -1]
+        if self.fits.intercept:
+            changes.update(deviations=deviations, offset=offset)
+        return changes
+
+
+def _outer(left: Array, right: Array) -> Array:
+    """Products of all entries of each left matrix (B, m, m) with those of one right (k, k)."""
+    xp = namespace(left)
+    return xp.reshape(left, (left.shape[0], -1, 1)) * xp.reshape(right, (1, 1, -1))
+
+
+def widened(values: Array, columns: int) -> Array:
+    """Matrices with columns of zeros appended, up to so many.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.batches.batch_feature_step import widened
+    >>> widened(np.ones((1, 1, 2)), 3)
+    array([[[1., 1., 0.]]])
+    """
+    missing = columns - values.shape[-1]
+    if not missing:
+        return values
+    xp = namespace(values)
+    blank = xp.zeros((*values.shape[:-1], missing), dtype=values.dtype)
+    return xp.concat([values, blank], axis=-1)
+
+
+def feature_step(cells: Cells, slope: Array, fits: Fits, plan: Plan, inner: Inner) -> Fits:
+    """Minimise over ``F``, the shared part and the intercepts together."""
+    point = fits.factors
+    bowl = fits.penalties["F"].bowl(point.F)
+    found = []
+    for part, width, direct in plan.feature_parts:
+        here = FeatureSystems(
+            cut(cells, part), slope[part, ...], cut(fits, part), cut(bowl, part), width
+        )
+        if direct:
+            right = here.right()[..., None]
+            flat = here.xp.linalg.solve(here.matrix(), right)[..., 0]
+        else:
+            flat = conjugate_gradients(
+                here.operator,
+                here.right(),
+                preconditioner=here.preconditioner(),
+                tol=inner.tol,
+                max_iter=inner.max_iter,
+            )
+        found.append(here.steps(flat, point.F.shape[-1]))
+    steps = joined(found)
+    steps["F"] = steps["F"] * fits.inside[:, None, :]
+    changes = {name: getattr(point, name) + step for name, step in steps.items()}
+    return fits.at(**changes)

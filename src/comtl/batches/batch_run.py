@@ -1,0 +1,264 @@
+"""The alternation of many fits at once, and losses of folds and settings by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..arrays import DENSE_BYTES, Array, namespace, to_numpy
+from ..datafits.gram_datafit import GramDatafit
+from ..engine.alternation import Recipe, Schedule
+from ..engine.extrapolation import Reach
+from ..factors import Factors
+from .batch_feature_step import feature_step
+from .batch_start import beyond, gauge_step, start_fits
+from .batch_state import Cells, Fits, weights_of
+from .batch_task_steps import core_step, intercept_step, pool, task_step
+from .pytrees import joined, picked, taken
+from .solver_plan import Plan
+
+CROWDED = 0.75
+"""Share of fits still going below which the finished ones are taken out of a batch."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Where the fits stand after a sweep; those that have converged stay.
+
+    Parameters
+    ----------
+    fits : Fits
+        Factors and penalties.
+    objective, converged, sweeps, share : arrays of shape (B,)
+        Objective, whether the fit is over, its sweeps so far, and how far to go beyond the next.
+    last : Factors
+        Where the last sweep's fits stood before.
+    """
+
+    fits: Fits
+    objective: Array
+    converged: Array
+    sweeps: Array
+    share: Array
+    last: Factors
+
+
+def begin(cells: Cells, fits: Fits) -> Steps:
+    """Return the start, where no sweep was made."""
+    _, value = cells.expand(fits.factors)
+    none = namespace(value).zeros_like(value)
+    objective = value + fits.regularizer
+    return Steps(fits, objective, none > 0.0, none, none + Reach().share, fits.factors)
+
+
+def advance(cells: Cells, step: Steps, plan: Plan, schedule: Schedule, sweep: int) -> Steps:
+    """Return the fits after another sweep, the first being number one."""
+    # Two sweeps show a direction to go on in.
+    before = _lengthened(cells, step) if sweep > 2 and schedule.lengthen else step
+    slope, _ = cells.expand(before.fits.factors)
+    fits, loss = _sweep(cells, slope, before.fits, plan, schedule)
+    objective = loss + fits.regularizer
+    # With many features the smoothing's constant would dwarf all that is left to gain.
+    scale = namespace(objective).abs(objective - fits.least)
+    done = fits.settled & (step.objective - objective <= schedule.tol * scale)
+    last = step.fits.factors
+    new = Steps(fits, objective, done, step.sweeps + 1.0, before.share, last)
+    return picked(step.converged, step, new)
+
+
+def _lengthened(cells: Cells, step: Steps) -> Steps:
+    """Go beyond the last sweep where that lowers the objective."""
+    xp = namespace(step.share)
+    ahead = beyond(step.last, step.fits, step.share)
+    _, value = cells.expand(ahead.factors)
+    tried = step.fits.settled
+    better = tried & (value + ahead.regularizer < step.objective)
+    reach = Reach()
+    share = xp.minimum(reach.longer * step.share, 0.0 * step.share + reach.most)
+    share = xp.where(better, share, xp.where(tried, reach.shorter * step.share, step.share))
+    return replace(step, fits=picked(better, ahead, step.fits), share=share)
+
+
+def _sweep(
+    cells: Cells, slope: Array, fits: Fits, plan: Plan, schedule: Schedule
+) -> tuple[Fits, Array]:
+    """Return the fits after one sweep, and their losses."""
+    fits = feature_step(cells, slope, fits, plan, schedule.inner)
+    quadratic = cells.quadratic(*cells.expand(fits.factors), fits.factors.F)
+
+    def moved(new: Fits) -> None:
+        nonlocal quadratic, fits
+        quadratic, fits = quadratic.moved(fits.factors, new.factors), new
+
+    moved(task_step(quadratic, fits, plan, schedule.inner))
+    if "S" in fits.penalties:
+        moved(core_step(quadratic, fits, plan))
+    if fits.intercept:
+        moved(intercept_step(quadratic, cells, fits))
+    # No step has asked for the relation of a factor that it moved, so both are learned here.
+    # From here on the weights stay, and with them the loss.
+    fits = gauge_step(fits.refreshed)
+    lower = {k: p.annealed(schedule.shrink, schedule.smoothing) for k, p in fits.penalties.items()}
+    return pool(quadratic, cells, fits.penalized(**lower)), quadratic.value
+
+
+def fit_batch(
+    datafits: Sequence[GramDatafit],
+    recipes: Sequence[Recipe],
+    places: np.ndarray,
+    schedule: Schedule,
+    *,
+    init: str = "svd",
+    seed: int = 0,
+) -> Steps:
+    """Fit recipes (second row of ``places``, ranks rising) to data (first row) until all are done.
+
+    Fits that are done leave the batch once they crowd it.
+    """
+    ranks = np.array([recipes[number].ranks[0] for number in places[1]])
+    plan = Plan(ranks, datafits[0].n_features, datafits[0].n_tasks)
+    cells = Cells.of(datafits, places[0])
+    step = begin(cells, start_fits(datafits, recipes, places, schedule, init=init, seed=seed))
+    xp = namespace(cells.gram)
+    numbers = np.arange(len(ranks))
+    done: list[Steps] = []
+    order: list[np.ndarray] = []
+    for sweep in range(1, schedule.max_iter + 1):
+        step = advance(cells, step, plan, schedule, sweep)
+        left = len(numbers) - int(xp.sum(xp.astype(step.converged, xp.int64)))
+        if not left:
+            break
+        if left <= CROWDED * len(numbers):
+            over = to_numpy(step.converged)
+            gone, stay = np.flatnonzero(over), np.flatnonzero(~over)
+            done.append(taken(step, xp.asarray(gone)))
+            order.append(numbers[gone])
+            numbers, going = numbers[stay], xp.asarray(stay)
+            cells, step, plan = taken(cells, going), taken(step, going), plan.taken(stay)
+    back = np.argsort(np.concatenate([*order, numbers]))
+    return taken(joined([*done, step]), xp.asarray(back))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Rows of a fold as Grams: those to fit to, and those to predict.
+
+    Parameters
+    ----------
+    train, test : GramDatafit
+        Both in the units of the training rows.
+    codes : ndarray of shape (n_test_tasks,)
+        Number of each task of the held-out rows among those of the training rows; -1 for one
+        that has none there, which is predicted by the mean of all.
+    scale : float
+        What a squared error of the engine's units is in those of the losses.
+    """
+
+    train: GramDatafit
+    test: GramDatafit
+    codes: np.ndarray
+    scale: float = 1.0
+
+    def losses(self, point: Factors) -> Array:
+        """Mean squared error of each of many fits, (B,)."""
+        xp = namespace(point.F)
+        weights = weights_of(point)
+        weights = xp.concat([weights, xp.mean(weights, axis=1, keepdims=True)], axis=1)
+        codes = np.where(self.codes < 0, weights.shape[1] - 1, self.codes)
+        own = xp.permute_dims(xp.take(weights, xp.asarray(codes), axis=1), (1, 0, 2))
+        push = own @ self.test.gram - 2.0 * self.test.moment[:, None, :]
+        total = self.test.total_energy + xp.sum(own * push, axis=(0, 2))
+        return (self.scale / self.test.n_weighted) * total
+
+
+def batched_losses(
+    folds: Sequence[HeldOut],
+    recipes: Sequence[Sequence[Recipe]],
+    schedule: Schedule,
+    *,
+    together: bool,
+    init: str = "svd",
+    seed: int = 0,
+) -> np.ndarray:
+    """Held-out mean squared error of settings on folds.
+
+    Parameters
+    ----------
+    folds : sequence of HeldOut
+        The folds, in any array library.
+    recipes : sequence of sequences of Recipe
+        For each fold those of the settings, all :func:`~comtl.batches.batch_start.batchable`.
+    schedule : Schedule
+        How each fit runs.
+    together : bool
+        Whether fits of different ranks share a batch, padded to the widest: fewer and larger
+        operations, for a GPU. Else only fits of one rank do.
+    init, seed
+        As for a single fit.
+
+    Returns
+    -------
+    ndarray of shape (n_folds, n_settings)
+        Each as a fit of its own would have it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.engine.alternation import Recipe, Schedule
+    >>> from comtl.batches.batch_run import HeldOut, batched_losses
+    >>> from comtl.datafits.gram_datafit import GramDatafit
+    >>> rng = np.random.default_rng(0)
+    >>> X, w = rng.normal(size=(2, 3, 9, 4)), rng.normal(size=4)
+    >>> X[..., -1] = 1.0
+    >>> train, test = (GramDatafit(x.mT @ x, x.mT @ x @ w, np.sum((x @ w) ** 2, axis=1)) for x in X)
+    >>> recipes = [Recipe({"F": 1e-3, "G": alpha}, (2, 2)) for alpha in (1e-3, 1e3)]
+    >>> fold = HeldOut(train, test, np.arange(3))
+    >>> losses = batched_losses([fold], [recipes], Schedule(), together=False)
+    >>> losses.shape, bool(losses[0, 0] < losses[0, 1])
+    ((1, 2), True)
+    """
+    found = np.empty((len(folds), len(recipes[0])))
+    for numbers, places in _batches(folds, recipes, together):
+        data = [folds[number] for number in numbers]
+        chosen = [recipe for number in numbers for recipe in recipes[number]]
+        local = np.searchsorted(numbers, places[0])
+        which = np.stack([local, local * len(recipes[0]) + places[1]])
+        fits = [fold.train for fold in data]
+        step = fit_batch(fits, chosen, which, schedule, init=init, seed=seed)
+        xp = namespace(step.objective)
+        # Losses of all fits on every fold: few folds, and one product for each.
+        losses = xp.stack([fold.losses(step.fits.factors) for fold in data])
+        found[places[0], places[1]] = to_numpy(losses)[local, np.arange(len(local))]
+    return found
+
+
+def _batches(
+    folds: Sequence[HeldOut], recipes: Sequence[Sequence[Recipe]], together: bool
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Folds and (fold, setting) pairs of each batch: of one shape and kind, ranks rising."""
+    kinds: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
+    for fold, row in enumerate(recipes):
+        for number, recipe in enumerate(row):
+            kind = (
+                folds[fold].train.moment.shape,
+                tuple(recipe.penalties),
+                recipe.shared is None,
+                recipe.intercept,
+                recipe.pooling is None,
+                () if together else recipe.ranks,
+            )
+            kinds.setdefault(kind, []).append((fold, number))
+    found = []
+    for (shape, *_), pairs in kinds.items():
+        pairs.sort(key=lambda pair: (recipes[pair[0]][pair[1]].ranks, pair))
+        widest = recipes[pairs[-1][0]][pairs[-1][1]].ranks[0]
+        # Of the arrays of a fit the Grams are the largest, or the system of its core.
+        size = 8 * (shape[0] * shape[1] ** 2 + widest**4)
+        count = max(1, DENSE_BYTES // size)
+        for first in range(0, len(pairs), count):
+            places = np.array(pairs[first : first + count]).T
+            found.append((np.unique(places[0]), places))
+    return found

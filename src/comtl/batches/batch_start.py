@@ -1,0 +1,217 @@
+"""Start of many fits, balance and extrapolation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..arrays import Array, namespace
+from ..datafits.gram_datafit import GramDatafit
+from ..engine.alternation import Recipe, Schedule
+from ..engine.balance import split_exponents
+from ..engine.extrapolation import rotation
+from ..engine.starts import bare_state
+from ..factors import Factors
+from ..penalties.factor_penalties import Ridge
+from ..penalties.learned_relation import LearnedRelation, choose_penalty
+from .batch_feature_step import widened
+from .batch_penalties import Relations, Ridges, scaled_by
+from .batch_state import Fits
+from .pytrees import along, mapped, picked, taken
+
+
+def gauge_step(fits: Fits) -> Fits:
+    """Return each fit with the same ``W`` and the lowest penalty of three candidates."""
+    best, least = fits, fits.factor_penalty
+    for candidate in (balanced(fits), balanced(split(fits))):
+        value = candidate.factor_penalty
+        best = picked(value < least, candidate, best)
+        least = namespace(value).minimum(value, least)
+    return best
+
+
+def balanced(fits: Fits) -> Fits:
+    """Scale the factors by numbers of product one so that no penalty can be traded down."""
+    xp = namespace(fits.inside)
+    pulls = {n: p.pull(getattr(fits.factors, n)) for n, p in fits.penalties.items()}
+    fine = xp.all(xp.stack(list(pulls.values())) > 0.0, axis=0)
+    one = xp.ones_like(fits.pooling)
+    logs = {name: xp.log(xp.where(fine, pull, one)) for name, pull in pulls.items()}
+    inverse = {name: 1.0 / penalty.degree for name, penalty in fits.penalties.items()}
+    level = sum(inverse[name] * logs[name] for name in logs) / sum(inverse.values())
+    changes, penalties = {}, {}
+    for name, penalty in fits.penalties.items():
+        scale = xp.exp(inverse[name] * (level - logs[name]))
+        changes[name] = scaled_by(getattr(fits.factors, name), scale)
+        penalties[name] = penalty.scaled(scale)
+    return fits.at(**changes).penalized(**penalties)
+
+
+def split(fits: Fits) -> Fits:
+    """Split ``W``'s singular values between the factors by the roots of their penalties."""
+    xp = namespace(fits.inside)
+    point, penalties = fits.factors, fits.penalties
+    exponents = split_exponents(penalties)
+    assert exponents is not None
+    left, shrunk = _basis(point.F, penalties["F"].squares, penalties["F"].turn)
+    right, other = _basis(point.G, penalties["G"].squares, penalties["G"].turn)
+    inner = shrunk.mT if point.S is None else shrunk.mT @ point.S
+    U, sigma, Vt = xp.linalg.svd(inner @ other, full_matrices=False)
+    sigma = sigma * fits.inside
+    sizes = {name: sigma**share for name, share in exponents.items()}
+    changes = {
+        "F": (left @ U) * sizes["F"][:, None, :],
+        "G": (right @ Vt.mT) * sizes["G"][:, None, :],
+    }
+    eye = xp.eye(sigma.shape[1], dtype=sigma.dtype)
+    if point.S is not None:
+        changes["S"] = sizes["S"][:, :, None] * eye
+    turn = xp.broadcast_to(eye, U.shape)
+    learned = {name: penalties[name].of(sizes[name] ** 2, turn) for name in ("F", "G")}
+    return fits.at(**changes).penalized(**learned)
+
+
+def _basis(factor: Array, squares: Array, turn: Array) -> tuple[Array, Array]:
+    """Orthonormal basis of each factor's columns, and ``R`` such that ``basis Rᵀ`` is the factor.
+
+    Directions below the square root of the precision are left out.
+    """
+    xp = namespace(factor)
+    eps = float(xp.finfo(factor.dtype).eps)
+    kept = squares > eps * xp.max(squares, axis=1, keepdims=True)
+    sizes = xp.sqrt(xp.where(kept, squares, xp.ones_like(squares)))
+    none = xp.zeros_like(squares)
+    basis = factor @ (turn * xp.where(kept, 1.0 / sizes, none)[:, None, :])
+    return basis, turn * xp.where(kept, sizes, none)[:, None, :]
+
+
+def beyond(last: Factors, fits: Fits, share: Array) -> Fits:
+    """Fits beyond the present ones by shares (B,), on the lines from the last factors."""
+    point, core = fits.factors, last.S
+    left, right = last.F.mT @ point.F, last.G.mT @ point.G
+    if core is None:
+        one = other = _turn(fits, left + right)
+    else:
+        count = left.shape[0]
+        both = _turn(fits, namespace(left).concat([left, right], axis=0))
+        one, other = both[:count, ...], both[count:, ...]
+        core = one.mT @ core @ other
+    before = Factors(last.F @ one, core, last.G @ other, last.shared, last.offset, last.deviations)
+    changes = {}
+    for name in ("F", "S", "G", "shared", "offset", "deviations"):
+        now = getattr(point, name)
+        if now is not None:
+            changes[name] = now + along(share, now.ndim) * (now - getattr(before, name))
+    for name in ("F", "G"):
+        changes[name] = changes[name] * fits.inside[:, None, :]
+    if core is not None:
+        changes["S"] = changes["S"] * fits.inside[:, None, :] * fits.inside[:, :, None]
+    return fits.at(**changes).refreshed
+
+
+def _turn(fits: Fits, product: Array) -> Array:
+    """Rotations that bring last factors nearest to present ones, padding left alone.
+
+    ``product`` holds one small matrix for each fit, or one set of them after another.
+    """
+    xp = namespace(product)
+    eye = xp.eye(product.shape[-1], dtype=product.dtype)
+    size = xp.max(xp.abs(product), axis=(1, 2), keepdims=True)
+    outside = (1.0 - fits.inside)[:, None, :]
+    sets = product.shape[0] // outside.shape[0]
+    return rotation(product + size * eye * xp.concat([outside] * sets, axis=0))
+
+
+def batchable(recipe: Recipe) -> bool:
+    """Whether fits of a recipe to Grams can share a batch: the paper's penalties, all learned.
+
+    Examples
+    --------
+    >>> from comtl.engine.alternation import Recipe
+    >>> from comtl.batches.batch_start import batchable
+    >>> from comtl.penalties.factor_penalties import L1
+    >>> [batchable(Recipe({"F": it, "G": 1.0}, (2, 2))) for it in (0.1, L1(0.1))]
+    [True, False]
+    """
+    kinds = {name: type(choose_penalty(it)) for name, it in recipe.penalties.items()}
+    core = kinds.pop("S", Ridge)
+    square = not recipe.held and recipe.ranks[0] == recipe.ranks[1]
+    return square and core is Ridge and set(kinds.values()) == {LearnedRelation}
+
+
+def start_fits(
+    datafits: Sequence[GramDatafit],
+    recipes: Sequence[Recipe],
+    places: np.ndarray,
+    schedule: Schedule,
+    *,
+    init: str = "svd",
+    seed: int = 0,
+) -> Fits:
+    """Return starting fits of recipes (second row of ``places``) to data (first row)."""
+    width = max(recipes[number].ranks[0] for number in places[1])
+    known: dict[tuple[object, ...], int] = {}
+    points: list[Factors] = []
+    pooling: list[float] = []
+    which = []
+    like = datafits[0].gram
+    for fold, number in places.T:
+        recipe = recipes[number]
+        key = fold, recipe.ranks, recipe.shared, recipe.intercept, recipe.pooling
+        if key not in known:
+            known[key] = len(points)
+            state = bare_state(datafits[fold], recipe, like=like, init=init, seed=seed)
+            points.append(_padded(state.factors, width, like))
+            pooling.append(state.pooling)
+        which.append(known[key])
+    xp = namespace(like)
+    first = recipes[places[1][0]]
+
+    def numbers(values: list[float]) -> Array:
+        return xp.asarray(np.array(values, dtype=np.float64), dtype=like.dtype)
+
+    def strengths(name: str) -> Array:
+        entries = [choose_penalty(recipes[number].penalties[name]) for number in places[1]]
+        return numbers([entry.strength for entry in entries])
+
+    stacked = mapped(lambda *parts: xp.stack(list(parts)), *points)
+    factors = taken(stacked, xp.asarray(np.array(which)))
+    ranks = np.array([recipes[number].ranks[0] for number in places[1]])
+    inside = xp.asarray((np.arange(width) < ranks[:, None]).astype(np.float64), dtype=like.dtype)
+    shared = None
+    if first.shared is not None:
+        shared = numbers([recipes[number].shared or 0.0 for number in places[1]])
+    own = {name: strengths(name) for name in first.penalties}
+    fits = Fits(
+        factors,
+        {},
+        inside,
+        shared,
+        numbers(pooling)[xp.asarray(np.array(which))],
+        first.intercept,
+        first.pooling is None,
+    )
+
+    def started(fits: Fits, smoothing: float) -> Fits:
+        penalties = {
+            name: Ridges(strength)
+            if name == "S"
+            else Relations.started(strength, getattr(fits.factors, name), smoothing)
+            for name, strength in own.items()
+        }
+        return fits.with_(penalties=penalties)
+
+    # Balanced at little smoothing first, so that ε is set from scales that will last.
+    return started(gauge_step(started(fits, 1e-6)), schedule.start_smoothing)
+
+
+def _padded(point: Factors, width: int, like: Array) -> Factors:
+    """Factors with columns of zeros up to a width, the offset an array."""
+    xp = namespace(like)
+    core = None if point.S is None else widened(widened(point.S, width).mT, width).mT
+    offset = xp.full((1,), point.offset, dtype=like.dtype)
+    return replace(
+        point, F=widened(point.F, width), S=core, G=widened(point.G, width), offset=offset
+    )

@@ -1,0 +1,224 @@
+"""State of many fits, and the Grams of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array, namespace, with_corner
+from ..datafits.gram_datafit import GramDatafit
+from ..factors import Factors
+from .batch_penalties import Relations, Ridges, spectra
+
+
+@dataclass(frozen=True)
+class Fits:
+    """Factors of B fits, padded to one width by columns of zeros, and their penalties.
+
+    Parameters
+    ----------
+    factors : Factors
+        The unknowns, ``F`` (B, P, K) and so on; ``offset`` is (B, 1).
+    penalties : dict
+        Penalty of the factors "F", "S" and "G"; without "S" for the two-factor model.
+    inside : array of shape (B, K)
+        One for a column of a fit, zero for padding.
+    shared : array of shape (B,) or None
+        Ridge penalty of the common part; None for no common part.
+    pooling : array of shape (B,)
+        Penalty of the tasks' deviations from the common intercept; infinite for none.
+    intercept, pools : bool
+        Whether scores have an intercept, and whether its pooling is estimated.
+    """
+
+    factors: Factors
+    penalties: dict[str, Any]
+    inside: Array
+    shared: Array | None
+    pooling: Array
+    intercept: bool
+    pools: bool
+
+    @cached_property
+    def pooled(self) -> Array:
+        """Whether the tasks of a fit have intercepts of their own."""
+        return self.pooling < float("inf") if self.intercept else self.pooling < 0.0
+
+    @cached_property
+    def double(self) -> Array:
+        """Curvature of the penalty of the deviations; one where there are none."""
+        xp = namespace(self.pooling)
+        return xp.where(self.pooled, 2.0 * self.pooling, xp.ones_like(self.pooling))
+
+    @cached_property
+    def member(self) -> Array:
+        """One for fits whose tasks have intercepts of their own, zero for the others."""
+        return namespace(self.pooling).astype(self.pooled, self.pooling.dtype)
+
+    @cached_property
+    def factor_penalty(self) -> Array:
+        """Penalties of the factors alone."""
+        return sum(p.value(getattr(self.factors, name)) for name, p in self.penalties.items())
+
+    @property
+    def regularizer(self) -> Array:
+        """All of the objectives but the loss."""
+        xp = namespace(self.pooling)
+        point, total = self.factors, self.factor_penalty
+        if self.shared is not None:
+            total = total + self.shared * xp.sum(point.shared**2, axis=1)
+        # Deviations are zero where there are none.
+        return total + 0.5 * self.double * xp.sum(point.deviations**2, axis=1)
+
+    @property
+    def learned(self) -> list[Relations]:
+        """Penalties with a smoothing."""
+        return [p for p in self.penalties.values() if not isinstance(p, Ridges)]
+
+    @property
+    def least(self) -> Array:
+        """What the smoothing adds to the objectives whatever the factors."""
+        return sum(p.least for p in self.learned)
+
+    @property
+    def settled(self) -> Array:
+        """Whether the smoothing of every penalty has come to rest."""
+        one, other = (p.settled for p in self.learned)
+        return one & other
+
+    def at(self, **changes: Array) -> Fits:
+        """Return the fits with some of the unknowns replaced."""
+        return replace(self, factors=replace(self.factors, **changes))
+
+    def with_(self, **changes: Any) -> Fits:
+        """Return a copy with some parts replaced."""
+        return replace(self, **changes)
+
+    def penalized(self, **changes: Any) -> Fits:
+        """Return the fits with some penalties replaced."""
+        return replace(self, penalties={**self.penalties, **changes})
+
+    @property
+    def refreshed(self) -> Fits:
+        """The fits with the relations of both factors brought up to date."""
+        F, G, count = self.factors.F, self.factors.G, self.pooling.shape[0]
+        # One decomposition for both, since its time hardly grows with their number.
+        products = namespace(F).concat([F.mT @ F, G.mT @ G], axis=0)
+        squares, turn = spectra(products)
+        return self.penalized(
+            F=self.penalties["F"].of(squares[:count, ...], turn[:count, ...]),
+            G=self.penalties["G"].of(squares[count:, ...], turn[count:, ...]),
+        )
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Sufficient statistics of squared loss for B fits to T tasks each.
+
+    Parameters
+    ----------
+    gram, moment : arrays of shapes (B, T, P + 1, P + 1) and (B, T, P + 1)
+        Those of :class:`~comtl.datafits.gram_datafit.GramDatafit`.
+    energy, weight : arrays of shape (B,)
+        Weighted sum of the squared targets, and of the weights.
+    basis, spread : arrays of shapes (B, P, P) and (B, P)
+        Eigenvectors and eigenvalues of the pooled covariance.
+    """
+
+    gram: Array
+    moment: Array
+    energy: Array
+    weight: Array
+    basis: Array
+    spread: Array
+
+    @classmethod
+    def of(cls, datafits: Sequence[GramDatafit], fold: np.ndarray) -> Cells:
+        """Rows of each fit: those of the data numbered by ``fold``, all of one shape."""
+        like = datafits[0].gram
+        xp = namespace(like)
+        places = xp.asarray(fold)
+
+        def each(values: list[Array]) -> Array:
+            return xp.take(xp.stack(values), places, axis=0)
+
+        def numbers(values: list[float]) -> Array:
+            return xp.asarray(np.array(values)[fold], dtype=like.dtype)
+
+        return cls(
+            each([fit.gram for fit in datafits]),
+            each([fit.moment for fit in datafits]),
+            numbers([fit.total_energy for fit in datafits]),
+            numbers([fit.n_weighted for fit in datafits]),
+            each([fit.covariance.basis for fit in datafits]),
+            each([fit.covariance.values for fit in datafits]),
+        )
+
+    @cached_property
+    def sums(self) -> Array:
+        """Second derivative of the loss by the intercept of each task, (B, T)."""
+        return 2.0 * self.gram[..., -1, -1]
+
+    def product(self, weights: Array) -> Array:
+        """Each task's Gram times its own vector, (B, T, P + 1)."""
+        return (self.gram @ weights[..., None])[..., 0]
+
+    def expand(self, point: Factors) -> tuple[Array, Array]:
+        """Gradient of the loss by the weights of each task, (B, T, P + 1), and the loss (B,)."""
+        xp = namespace(self.gram)
+        weights = weights_of(point)
+        push = self.product(weights)
+        value = self.energy + xp.sum(weights * (push - 2.0 * self.moment), axis=(1, 2))
+        return 2.0 * (push - self.moment), value
+
+    def quadratic(self, slope: Array, value: Array, features: Array) -> Quadratics:
+        """Loss by the latent weights and intercept of each task, about a point."""
+        xp = namespace(features)
+        lifted = with_corner(features)
+        fits, tasks, rows, _ = self.gram.shape
+        columns = lifted.shape[2]
+        # All tasks of a fit in one product each time.
+        seen = xp.reshape(self.gram, (fits, tasks * rows, rows)) @ lifted
+        seen = xp.reshape(seen, (fits, tasks, rows, columns)).mT
+        hessian = 2.0 * xp.reshape(seen, (fits, tasks * columns, rows)) @ lifted
+        return Quadratics(
+            xp.reshape(hessian, (fits, tasks, columns, columns)), slope @ lifted, value
+        )
+
+
+@dataclass(frozen=True)
+class Quadratics:
+    """Loss of many fits by each task's latent weights and intercept.
+
+    Parameters
+    ----------
+    hessian, gradient : arrays of shapes (B, T, K + 1, K + 1) and (B, T, K + 1)
+        By latent weights and intercept.
+    value : array of shape (B,)
+        The losses.
+    """
+
+    hessian: Array
+    gradient: Array
+    value: Array
+
+    def moved(self, old: Factors, new: Factors) -> Quadratics:
+        """Return the same quadratics about a new point with the same ``F``."""
+        xp = namespace(self.value)
+        change = (new.intercepts - old.intercepts)[..., None]
+        step = xp.concat([new.mixing - old.mixing, change], axis=-1)
+        gradient = self.gradient + (self.hessian @ step[..., None])[..., 0]
+        # The mean slope over the way, so that what cancels does so in one product.
+        value = self.value + 0.5 * xp.sum((self.gradient + gradient) * step, axis=(1, 2))
+        return Quadratics(self.hessian, gradient, value)
+
+
+def weights_of(point: Factors) -> Array:
+    """Weights of all tasks with their intercepts, (B, T, P + 1)."""
+    xp = namespace(point.F)
+    weights = point.mixing @ point.F.mT + point.shared[:, None, :]
+    return xp.concat([weights, point.intercepts[..., None]], axis=-1)

@@ -1,0 +1,135 @@
+"""Steps of many fits on their quadratics by task: tasks, core, intercepts."""
+
+from __future__ import annotations
+
+from ..arrays import Array, namespace, with_corner
+from ..engine.block_steps import Inner
+from ..solvers.conjugate_gradient import conjugate_gradients
+from ..solvers.woodbury import coupled_blocks, paired, regular, solve_coupled_blocks
+from .batch_feature_step import widened
+from .batch_state import Cells, Fits, Quadratics
+from .pytrees import along, cut, joined
+from .solver_plan import Plan
+
+
+def task_step(quadratic: Quadratics, fits: Fits, plan: Plan, inner: Inner) -> Fits:
+    """Minimise over ``G`` and the deviations of the intercepts."""
+    point = fits.factors
+    xp = namespace(point.G)
+    bowl = fits.penalties["G"].bowl(point.G)
+    found = []
+    for part, width, direct in plan.task_parts:
+        some, here, own = cut(fits, part), cut(quadratic, part), cut(bowl, part)
+        hessian, gradient = _through_core(here, some.factors.S, width)
+        member, double = some.member[:, None], some.double[:, None]
+        # Without deviations the last unknown of every task has nothing to move it.
+        open_ = xp.concat([xp.ones_like(own.slope[:, 0, :width]), member], axis=1)
+        hessian = hessian * open_[:, None, :, None] * open_[:, None, None, :]
+        pull = (double * some.factors.deviations)[..., None]
+        pull = xp.concat([own.slope[..., :width], pull], axis=-1)
+        right = -(gradient + pull) * open_[:, None, :]
+        ridge = along(own.alpha, 2) + xp.zeros_like(open_[:, :-1])
+        ridge = xp.concat([ridge, double], axis=1)
+        low = own.low[..., :width]
+        if direct:
+            step = solve_coupled_blocks(hessian, low, ridge, right).value
+        else:
+            step = _by_conjugate_gradients(hessian, low, ridge, right, inner)
+        found.append({"G": widened(step[..., :width], point.G.shape[-1]), "b": step[..., width]})
+    steps = joined(found)
+    moved = point.G + steps["G"] * fits.inside[:, None, :]
+    return fits.at(G=moved, deviations=point.deviations + steps["b"])
+
+
+def _by_conjugate_gradients(
+    hessian: Array, low: Array, ridge: Array, right: Array, inner: Inner
+) -> Array:
+    xp = namespace(right)
+    inverse = xp.linalg.inv(regular(hessian, ridge))
+    return conjugate_gradients(
+        coupled_blocks(hessian, low, ridge),
+        right,
+        preconditioner=lambda r: (inverse @ r[..., None])[..., 0],
+        tol=inner.tol,
+        max_iter=inner.max_iter,
+    )
+
+
+def _through_core(quadratic: Quadratics, core: Array | None, width: int) -> tuple[Array, Array]:
+    """Hessian and gradient by ``(g_t, b_t)``, of the first columns of ``G``."""
+    columns = quadratic.gradient.shape[-1] - 1
+    if core is None:
+        if width == columns:
+            return quadratic.hessian, quadratic.gradient
+        xp = namespace(quadratic.value)
+        core = xp.eye(columns, dtype=quadratic.value.dtype)[None, ...]
+    lift = with_corner(core[..., :width])
+    wide = lift[:, None, ...]
+    return wide.mT @ (quadratic.hessian @ wide), quadratic.gradient @ lift
+
+
+def core_step(quadratic: Quadratics, fits: Fits, plan: Plan) -> Fits:
+    """Minimise over ``S``: dense systems of K·K unknowns."""
+    point, strength = fits.factors, fits.penalties["S"].strength
+    xp = namespace(point.G)
+    found = []
+    for part, width, _ in plan.task_parts:
+        G, alpha = point.G[part, :, :width], 2.0 * along(strength[part], 3)
+        count = width * width
+        shape = (*G.shape[:-1], count)
+        pairs = xp.reshape(G[..., :, None] * G[..., None, :], shape)
+        blocks = xp.reshape(quadratic.hessian[part, :, :width, :width], shape)
+        matrix = paired(blocks.mT @ pairs, width, width) + alpha * xp.eye(count, dtype=G.dtype)
+        core = point.S[part, :width, :width]
+        gradient = quadratic.gradient[part, :, :width].mT @ G + alpha * core
+        step = xp.linalg.solve(matrix, xp.reshape(-gradient, (-1, count, 1)))
+        step = widened(xp.reshape(step, gradient.shape), point.S.shape[-1])
+        found.append(widened(step.mT, point.S.shape[-1]).mT)
+    return fits.at(S=point.S + joined(found))
+
+
+def intercept_step(quadratic: Quadratics, cells: Cells, fits: Fits) -> Fits:
+    """Minimise over offsets and deviations."""
+    xp = namespace(fits.pooling)
+    point, member, double = fits.factors, fits.member[:, None], fits.double[:, None]
+    slopes, curvatures = quadratic.gradient[..., -1], cells.sums
+    pull = member * (slopes + double * point.deviations) / (curvatures + double)
+    rest = member * curvatures / (curvatures + double)
+    stiffness = xp.sum(curvatures * (1.0 - rest), axis=1, keepdims=True)
+    stiff = stiffness > 0.0
+    move = -xp.sum(slopes - curvatures * pull, axis=1, keepdims=True)
+    move = xp.where(stiff, move / xp.where(stiff, stiffness, xp.ones_like(move)), 0.0 * move)
+    return fits.at(offset=point.offset + move, deviations=point.deviations - pull - rest * move)
+
+
+def pool(quadratic: Quadratics, cells: Cells, fits: Fits) -> Fits:
+    """Lower the penalty of the deviations to its moment estimate; see ``intercept_pooling``."""
+    point = fits.factors
+    tasks, features = point.G.shape[1], point.F.shape[1]
+    if not (fits.pools and fits.intercept) or tasks == 1:
+        return fits
+    xp = namespace(fits.pooling)
+    slopes, sums = quadratic.gradient[..., -1], cells.sums
+    clear = sums > 1e-6 * cells.weight[:, None] / tasks
+    none = xp.zeros_like(sums)
+    sums, safe = xp.where(clear, sums, none), xp.where(clear, sums, none + 1.0)
+    means = point.deviations - slopes / safe
+    total = xp.sum(sums, axis=1)
+    freedom = cells.weight - tasks
+    open_ = (freedom > 0.0) & (total > 0.0)
+    one = xp.ones_like(total)
+    total, freedom = xp.where(open_, total, one), xp.where(open_, freedom, one)
+    # The factors have taken their share of the noise: at most so many numbers, penalised ones.
+    rank = xp.sum(fits.inside, axis=1)
+    taken = rank * (features + tasks - rank) + (0 if fits.shared is None else features)
+    freedom = xp.maximum(freedom - taken, 0.75 * freedom)
+    center = xp.sum(sums * means, axis=1) / total
+    between = xp.sum(sums * (means - center[:, None]) ** 2, axis=1)
+    within = 2.0 * quadratic.value - xp.sum(xp.where(clear, slopes**2 / safe, none), axis=1)
+    noise = xp.clip(within, min=0.0) / freedom
+    spread = total - xp.sum(sums**2, axis=1) / total
+    variance = between - (tasks - 1) * noise
+    open_ = open_ & (spread > 0.0) & (variance > 0.0)
+    variance, spread = xp.where(open_, variance, one), xp.where(open_, spread, one)
+    estimate = xp.where(open_, 0.5 * noise * spread / variance, float("inf") * one)
+    return fits.with_(pooling=xp.minimum(fits.pooling, estimate))

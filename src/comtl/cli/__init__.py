@@ -1,0 +1,5 @@
+"""The command ``comtl``."""
+
+from .main import main
+
+__all__ = ["main"]

@@ -1,0 +1,108 @@
+"""``comtl fit``: a model of a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..tables import TableModel, fit_table, read_table
+from ..tables.encoder import Encoder
+from ..tables.fitting import KINDS
+from ..tables.model_names import MODELS
+from ..tables.verdict import verdict
+from .output import column_rows, facts, headline, score_rows, score_title, show
+from .running import (
+    echo_json,
+    echo_notes,
+    encoding_option,
+    fits_shown,
+    json_option,
+    on_cluster,
+    plain_errors,
+    require_file,
+)
+
+
+@click.command("fit", short_help="Fit a model to a table.")
+@click.argument("table")
+@click.option("--task", required=True, metavar="COL", help="Column that names the task of a row.")
+@click.option("--target", required=True, metavar="COL", help="Column to predict.")
+@click.option("--model", type=click.Choice(MODELS), default="auto", help="Which model.")
+@click.option("--kind", type=click.Choice(KINDS), default="auto", help="Kind of problem.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("model.comtl"),
+    help="Where the model goes.",
+)
+@click.option("--report", type=click.Path(path_type=Path), help="Where an HTML report goes.")
+@click.option("--drop", multiple=True, metavar="COL", help="Leave a column out. May be repeated.")
+@click.option("--category", multiple=True, metavar="COL", help="Take a column as names.")
+@click.option("--number", multiple=True, metavar="COL", help="Take a column as numbers.")
+@click.option(
+    "--missing",
+    type=click.Choice(["impute", "refuse"]),
+    default="impute",
+    help="Missing values: fill and mark them, or stop.",
+)
+@click.option("--weight", metavar="COL", help="Column with the weights of the rows.")
+@click.option("--no-score", is_flag=True, help="Skip the comparison on held-out rows.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of what is random.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, help="Processes.")
+@click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers do the fits.")
+@click.option("--quiet", is_flag=True, help="Write nothing but errors.")
+@encoding_option
+@json_option
+@plain_errors()
+def fit(
+    table: str,
+    out: Path,
+    report: Path | None,
+    no_score: bool,
+    quiet: bool,
+    encoding: str | None,
+    as_json: bool,
+    scheduler: str | None,
+    **options: Any,
+) -> None:
+    """Fit a model to TABLE, a CSV, TSV, parquet or Arrow file, also with .gz, or - for stdin.
+
+    Shows what kind of values each column holds, and how the model does on held-out rows against
+    reference models. Predict with: comtl predict model.comtl new.csv
+    """
+    require_file(out)
+    require_file(report)
+    if report is not None and report.suffix.lower() not in (".html", ".htm"):
+        raise click.ClickException(f"--report writes a web page: name a file .html, not {report}.")
+    loaded = read_table(table, encoding=encoding, text=options["category"])
+    silent = quiet or as_json
+
+    def seen(encoder: Encoder, notes: list[str]) -> None:
+        if not silent:
+            show("Columns", ["name", "kind", "missing", "detail"], column_rows(encoder.columns))
+
+    if scheduler is not None:
+        options["jobs"] = -1
+    with on_cluster(scheduler), fits_shown("fit", not quiet) as progress:
+        model = fit_table(loaded.table, score=not no_score, progress=progress, seen=seen, **options)
+    model = replace(model, notes=(*loaded.notes, *model.notes))
+    model.save(out)
+    if report is not None:
+        model.report(report)
+    if as_json:
+        echo_json({**facts(model), "file": out, "report": report})
+    elif not quiet:
+        _told(model, out, report)
+
+
+def _told(model: TableModel, out: Path, report: Path | None) -> None:
+    if model.comparison is not None:
+        show(score_title(model.comparison), *score_rows(model.comparison))
+    echo_notes(model.notes, err=False)
+    click.echo(headline(model))
+    if model.comparison is not None:
+        click.echo(verdict(model.comparison, model.model))
+    click.echo(f"Model written to {out}" + (f", report to {report}." if report else "."))

@@ -1,0 +1,161 @@
+"""What all commands share: errors in one line, interruptions, progress, JSON."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from ..phrases import jsonable
+from .progress_bar import Report, progress
+
+INTERRUPTED = 130
+"""Exit status of a command that the user ended, as shells have it."""
+
+encoding_option = click.option(
+    "--encoding", metavar="NAME", help="Encoding of a CSV file.", show_default="UTF-8"
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+
+
+@contextmanager
+def on_cluster(scheduler: str | None) -> Iterator[None]:
+    """Have the jobs of many fits done by the workers of a Dask cluster, if one is named."""
+    if scheduler is None:
+        yield
+        return
+    import joblib
+    from distributed import Client
+
+    try:
+        client = Client(scheduler, timeout=10)
+    except (OSError, ValueError) as error:
+        raise click.ClickException(
+            f"No Dask scheduler answers at --scheduler {scheduler}: start one with dask scheduler, "
+            "and workers with dask worker."
+        ) from error
+    with client, joblib.parallel_config(backend="dask"):
+        yield
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Turn errors of data into one line, and interruptions into their exit status.
+
+    Examples
+    --------
+    >>> from comtl.cli.running import plain_errors
+    >>> with plain_errors():
+    ...     raise ValueError("No column 'age'.")
+    Traceback (most recent call last):
+    click.exceptions.ClickException: No column 'age'.
+    """
+    with warnings.catch_warnings():
+        # What a user should know of a fit or a prediction is in its notes.
+        for kind in (UserWarning, FutureWarning, DeprecationWarning):
+            warnings.simplefilter("ignore", kind)
+        try:
+            yield
+        except KeyboardInterrupt:
+            click.echo("Interrupted; no file was written.", err=True)
+            raise SystemExit(INTERRUPTED) from None
+        except MemoryError as error:
+            raise click.ClickException(
+                "The table does not fit into memory: use fewer rows or columns."
+            ) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            raise click.ClickException(one_line(error)) from error
+        except (ValueError, TypeError) as error:
+            raise click.ClickException(one_line(error)) from error
+
+
+def one_line(error: BaseException) -> str:
+    r"""Message of an error without line breaks.
+
+    Examples
+    --------
+    >>> from comtl.cli.running import one_line
+    >>> one_line(ValueError("Two\nlines"))
+    'Two lines'
+    """
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}."
+    return " ".join(str(error).split())
+
+
+def require_file(path: Path | None) -> None:
+    """Refuse a place where no file can be written, before any work is done.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from comtl.cli.running import require_file
+    >>> require_file(Path("model.comtl"))
+    """
+    if path is None:
+        return
+    if path.is_dir():
+        raise click.ClickException(f"{path} is a folder; name a file in it.")
+    if not path.parent.is_dir():
+        raise click.ClickException(
+            f"{path} cannot be written: there is no folder {path.parent}; make it, or name another."
+        )
+    if not os.access(path.parent, os.W_OK):
+        raise click.ClickException(
+            f"{path} cannot be written: the folder {path.parent} takes no files from you; name "
+            "another place."
+        )
+
+
+@contextmanager
+def fits_shown(title: str, shown: bool) -> Iterator[Report | None]:
+    """Progress of fits on standard error, or nothing.
+
+    Examples
+    --------
+    >>> from comtl.cli.running import fits_shown
+    >>> with fits_shown("fit", False) as report:
+    ...     report is None
+    True
+    """
+    if not shown:
+        yield None
+        return
+    with progress(title, Console(stderr=True), what="fits") as report:
+        yield report
+
+
+def echo_json(value: dict[str, Any]) -> None:
+    """Write one JSON object; NaN becomes null.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.cli.running import echo_json
+    >>> echo_json({"tasks": np.array([1, 2]), "error": float("nan")})
+    {"tasks": [1, 2], "error": null}
+    """
+    click.echo(json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False))
+
+
+def echo_notes(notes: tuple[str, ...], *, err: bool = True) -> None:
+    """Write notes, a line each.
+
+    Examples
+    --------
+    >>> from comtl.cli.running import echo_notes
+    >>> echo_notes(("Column 'x' is 1 in every row: left out.",), err=False)
+    Note: Column 'x' is 1 in every row: left out.
+    """
+    for note in notes:
+        click.echo(f"Note: {note}", err=err)

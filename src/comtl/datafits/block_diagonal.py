@@ -1,0 +1,198 @@
+"""Products of rows with a column for each task, where a row meets the column of its own task.
+
+So it is where ``G`` is held at the identity: all columns of a product with ``F`` but one would be
+thrown away. And so it can be made with any factors, by way of the weights ``F Gᵀ`` of the tasks,
+which pays where sparse rows hold more than these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..arrays import Array, on_device
+from ..rows.blocks import RowBlocks, across, stored
+
+FEWEST = 32
+"""Tasks from which on it pays for dense rows; see benchmarks/bench_own_weights.md."""
+ALL_ENTRY, ALL_COLUMN, OWN_ENTRY, OWN_WEIGHT, OWN_COLUMN = 4.0, 0.6, 2.0, 5.0, 0.12
+"""Nanoseconds of sparse rows forth and back. By all columns: an entry, and one for each column; by
+own columns: an entry, a weight, and a weight for each column it is mixed of. Measured there too."""
+MOST_ENTRIES = 2**25
+"""Entries of sparse rows whose columns are told apart, which takes four bytes each."""
+
+Work = Callable[[slice, Any], np.ndarray]
+"""Values that are made of the scores of some rows, if there are scores."""
+
+
+def own_columns(mixing: Array) -> bool:
+    """Whether tasks have a column each and, at most, one more that all share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.datafits.block_diagonal import own_columns
+    >>> own_columns(np.eye(9)), own_columns(np.ones((9, 9)))
+    (True, False)
+    """
+    tasks, width = mixing.shape
+    if on_device(mixing) or not 0 <= width - tasks <= 1:
+        return False
+    square = mixing[:, :tasks]
+    return (
+        bool(np.all(np.diagonal(square) == 1.0))
+        and int(np.count_nonzero(square)) == tasks
+        and bool(np.all(mixing[:, tasks:] == 1.0))
+    )
+
+
+def task_weights(features: np.ndarray, mixing: np.ndarray) -> np.ndarray:
+    """Weights of each task, ``(T, P)``, from the columns ``(P, k)`` that it mixes."""
+    tasks, width = mixing.shape
+    if not own_columns(mixing):
+        return mixing @ features.T
+    own = features if width == tasks else features[:, :tasks] + features[:, tasks:]
+    return np.ascontiguousarray(own.T)
+
+
+def mixed_sums(sums: np.ndarray, mixing: np.ndarray) -> np.ndarray:
+    """Undo :func:`task_weights` on the way back, from sums ``(T, P)`` to columns ``(P, k)``."""
+    tasks, width = mixing.shape
+    if not own_columns(mixing):
+        return sums.T @ mixing
+    return np.column_stack([sums.T, sums.sum(axis=0)] if width > tasks else [sums.T])
+
+
+def worth_own_columns(blocks: RowBlocks, tasks: int, width: int, *, plain: bool) -> bool:
+    """Whether rows are better multiplied by the weights of their task than by all columns.
+
+    ``plain`` says that the columns are the weights, at most with one that all tasks share.
+    """
+    if not blocks.packed:
+        return plain and not blocks.whole and tasks >= FEWEST
+    if blocks.filled > MOST_ENTRIES:
+        return False
+    weights = tasks * blocks.shape[1]
+    own = OWN_ENTRY * blocks.filled + weights * (OWN_WEIGHT + (0 if plain else OWN_COLUMN * width))
+    return own < blocks.filled * (ALL_ENTRY + ALL_COLUMN * width)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnBlock:
+    """Consecutive rows, of the tasks from ``first`` on, each with its task's columns apart."""
+
+    cells: slice
+    rows: Any
+    codes: np.ndarray
+    first: int
+    count: int
+
+    @classmethod
+    def of(cls, start: int, rows: Any, codes: np.ndarray) -> OwnBlock:
+        """Rows of sorted tasks ``codes``; sparse ones as rows of ``count`` times P columns."""
+        first, count = int(codes[0]), int(codes[-1] - codes[0]) + 1
+        own = codes - first
+        if sparse.issparse(rows) and count > 1:
+            columns = rows.shape[1]
+            large = count * columns > np.iinfo(np.int32).max
+            index = np.int64 if large else rows.indices.dtype
+            begin = np.repeat(own.astype(index) * columns, np.diff(rows.indptr))
+            parts = rows.data, begin + rows.indices, rows.indptr.astype(index, copy=False)
+            rows = stored(sparse.csr_array, (len(codes), count * columns), *parts)
+        return cls(slice(start, start + len(codes)), rows, own, first, count)
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Product of each row with the weights (T, P) of its task."""
+        weights = weights[self.first : self.first + self.count]
+        if sparse.issparse(self.rows):
+            return self.rows @ weights.reshape(-1)
+        return np.einsum("np,np->n", self.rows, weights[self.codes])
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums (count, P) of each task's rows times their values."""
+        if sparse.issparse(self.rows):
+            return (across(self.rows) @ values).reshape(self.count, -1)
+        ends = np.arange(len(values) + 1)
+        mix = sparse.csr_array((values, self.codes, ends), shape=(len(values), self.count))
+        return mix.T @ self.rows
+
+
+class OwnBlocks:
+    """Rows of sorted tasks, in blocks, that each meet the weights of their own task.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+        The rows.
+    codes : ndarray of shape (n,)
+        Task of each row, ascending.
+    tasks : int
+        Number of tasks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.rows.blocks import RowBlocks
+    >>> from comtl.datafits.block_diagonal import OwnBlocks
+    >>> rows = OwnBlocks(RowBlocks(np.ones((2, 3))), np.array([0, 1]), 2)
+    >>> rows.scores(np.array([[1.0] * 3, [2.0] * 3]))
+    array([3., 6.])
+    >>> rows.sums(np.array([4.0, 5.0]))
+    array([[4., 4., 4.],
+           [5., 5., 5.]])
+    """
+
+    def __init__(self, blocks: RowBlocks, codes: np.ndarray, tasks: int) -> None:
+        self.blocks, self.codes, self.tasks = blocks, codes, tasks
+        # Blocks of sparse rows are kept: their columns are told apart once.
+        numbers = range(len(blocks.ranges)) if blocks.packed else ()
+        self._kept = [list(self._cut(number)) for number in numbers]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OwnBlocks, (self.blocks, self.codes, self.tasks)
+
+    def _cut(self, number: int) -> Iterator[OwnBlock]:
+        for block in self.blocks.chunk(number):
+            yield OwnBlock.of(block.start, block.rows, self.codes[block.start : block.stop])
+
+    def run(self, weights: np.ndarray | None, work: Work, *, back: bool) -> Any:
+        """Sums (T, P) of rows times what ``work`` makes of their scores; None without ``back``.
+
+        ``weights`` (T, P) give the scores; ``work`` gets None without.
+        """
+
+        def part(number: int) -> list[tuple[OwnBlock, np.ndarray]]:
+            found = []
+            for block in self._kept[number] if self._kept else self._cut(number):
+                score = None if weights is None else block.scores(weights)
+                value = work(block.cells, score)
+                if back:
+                    found.append((block, block.sums(value)))
+            return found
+
+        total = None
+        for pieces in self.blocks.each(part, 1):
+            for block, piece in pieces:
+                if total is None:
+                    total = np.zeros((self.tasks, piece.shape[1]), dtype=piece.dtype)
+                total[block.first : block.first + block.count] += piece
+        return total
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Product of each row with the weights (T, P) of its task."""
+        result = np.empty(len(self.codes), dtype=np.result_type(weights, self.blocks.X.dtype))
+
+        def keep(cells: slice, score: np.ndarray) -> np.ndarray:
+            result[cells] = score
+            return score
+
+        self.run(np.ascontiguousarray(weights), keep, back=False)
+        return result
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums (T, P) of each task's rows times their values."""
+        return self.run(None, lambda cells, score: values[cells], back=True)

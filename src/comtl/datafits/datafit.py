@@ -1,0 +1,204 @@
+"""What the alternation asks of the rows, wherever they live."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Array, dot, namespace, with_corner
+from ..factors import Factors
+from ..losses import Loss
+from ..rows.design import Covariance
+from ..solvers.solution import Solution
+from ..solvers.woodbury import solve_coupled_blocks
+
+_TASKS = 4096
+"""Tasks summed up at a time."""
+
+
+@dataclass(frozen=True)
+class TaskQuadratic:
+    """Loss as a quadratic of each task's own latent weights and intercept.
+
+    With ``z = xᵀF`` the score of a row is ``z·a_t + b_t``. ``hessian`` (T, k+1, k+1) and
+    ``gradient`` (T, k+1) are those of the loss by ``(a_t, b_t)``, ``value`` is the loss.
+    """
+
+    hessian: Array
+    gradient: Array
+    value: float
+
+    @property
+    def slopes(self) -> Array:
+        """Derivative by each task's intercept."""
+        return self.gradient[:, -1]
+
+    @property
+    def curvatures(self) -> Array:
+        """Second derivative by each task's intercept."""
+        return self.hessian[:, -1, -1]
+
+    def through_core(self, core: Array | None) -> tuple[Array, Array]:
+        """Hessian and gradient by ``(g_t, b_t)``, where the latent weights are ``S g_t``."""
+        if core is None:
+            return self.hessian, self.gradient
+        lift = with_corner(core)
+        return lift.T @ (self.hessian @ lift), self.gradient @ lift
+
+    def solve(self, core: Array | None, low: Array, ridge: Array, push: Array) -> Solution:
+        """Step of all tasks' ``(g_t, b_t)`` to the least of loss and penalty together.
+
+        The latent weights are ``S g_t``. The penalty has the gradient ``push`` (T, n) and the
+        Hessian of ``ridge`` (n,) less what couples tasks, ``low`` (T, k); n leaves out what stays.
+        """
+        return solve_coupled_blocks(*self.system(core, low, ridge, push))
+
+    def system(
+        self, core: Array | None, low: Array, ridge: Array, push: Array
+    ) -> tuple[Array, Array, Array, Array]:
+        """Blocks, coupling, ridge and right side of :meth:`solve`."""
+        hessian, gradient = self.through_core(core)
+        size = ridge.shape[0]
+        return hessian[:, :size, :size], low, ridge, -(gradient[:, :size] + push)
+
+    def core_sums(self, G: Array, rows: int) -> tuple[Array, Array]:
+        """Hessian (K1², K2²) and gradient (K1, K2) by a core of K1 = ``rows`` rows."""
+        xp = namespace(G)
+        tasks, width = G.shape
+        matrix = xp.zeros((rows * rows, width * width), dtype=G.dtype)
+        for first in range(0, tasks, _TASKS):
+            last = min(first + _TASKS, tasks)
+            own, blocks = G[first:last, :], self.hessian[first:last, :rows, :rows]
+            pairs = xp.reshape(own[:, :, None] * own[:, None, :], (-1, width * width))
+            matrix = matrix + xp.reshape(blocks, (-1, rows * rows)).T @ pairs
+        return matrix, self.gradient[:, :rows].T @ G
+
+    def moved(self, step: Array) -> TaskQuadratic:
+        """Return the same quadratic about the point moved by ``step`` (T, k+1)."""
+        gradient = self.gradient + (self.hessian @ step[:, :, None])[:, :, 0]
+        # The mean slope over the way, so that what cancels does so in one product.
+        value = self.value + 0.5 * dot(self.gradient + gradient, step)
+        return TaskQuadratic(self.hessian, gradient, value)
+
+
+TaskSolve = Callable[[Array, Array], tuple[Array, Array]]
+"""Maps ``(P, k)`` and ``(T,)`` to the like."""
+
+RowSolve = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
+"""Maps ``(P, k)``, ``(T,)`` and one number to the like."""
+
+
+@dataclass(frozen=True)
+class FeaturePenalty:
+    """What the feature step adds to the Hessian of the loss; infinite for what is not fitted.
+
+    Parameters
+    ----------
+    alpha, low : float and array of shape (P, r)
+        ``αI - NNᵀ`` for every column of ``F``.
+    shared, level : float
+        For a last column that all tasks share, and for the intercept of each task.
+    offset : bool
+        Whether there is a common intercept, which has no penalty.
+    """
+
+    alpha: float
+    low: Array
+    shared: float
+    level: float
+    offset: bool
+
+
+class Expansion(ABC):
+    """Local quadratic model of the loss at a point; exact for quadratic losses."""
+
+    @property
+    @abstractmethod
+    def value(self) -> float:
+        """The loss."""
+
+    def value_with(self, mixing: Array) -> float:
+        """Loss where :meth:`gradient` is likely to be asked for next, with the same mixing."""
+        return self.value
+
+    @property
+    @abstractmethod
+    def curvature_sums(self) -> Array:
+        """Second derivative by the intercept of each task, ``(T,)``."""
+
+    @abstractmethod
+    def gradient(self, mixing: Array) -> tuple[Array, Array]:
+        """Gradient by ``Q`` (P, k) of scores ``xᵀQ m_t + b_t``, and by ``b`` (T,)."""
+
+    @abstractmethod
+    def normal(self, step: Array, mixing: Array, intercepts: Array) -> tuple[Array, Array]:
+        """Hessian of the same unknowns applied to a step."""
+
+    def task_ridge(self, alpha: float, level: float, shared: float | None) -> TaskSolve | None:
+        """Inverse of the Hessian by weights and an intercept of each task, with penalties.
+
+        ``alpha`` is added for the weights, ``level`` for the intercepts, infinite for none, and
+        ``shared`` for weights that all tasks share, a last column. None where that would take more
+        than it is worth.
+        """
+        return None
+
+    def row_ridge(self, mixing: Array, penalty: FeaturePenalty, passes: float) -> RowSolve | None:
+        """Inverse of the Hessian by ``Q``, the tasks' intercepts and the common one, penalised.
+
+        None where it would cost more than ``passes`` over the rows.
+        """
+        return None
+
+    @abstractmethod
+    def task_gradient(self, features: Array) -> Array:
+        """Gradient by ``a_t`` (T, k) of scores ``xᵀ F a_t``."""
+
+    @abstractmethod
+    def task_quadratic(self, features: Array) -> TaskQuadratic:
+        """Return the loss as a quadratic of ``(a_t, b_t)``."""
+
+
+class Datafit(ABC):
+    """Loss of all rows as a function of the factors."""
+
+    loss: Loss
+    n_features: int
+    n_tasks: int
+    n_weighted: float
+    same_design: bool = False
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Where the rows live, for ``solver_``."""
+
+    @property
+    @abstractmethod
+    def covariance(self) -> Covariance:
+        """Pooled second moments of the features, for the preconditioner."""
+
+    @abstractmethod
+    def expand(self, point: Factors) -> Expansion:
+        """Return the local quadratic model at a point."""
+
+    @abstractmethod
+    def merged(self, labels: np.ndarray, count: int) -> Datafit:
+        """Return the same cells with the tasks of a label taken as one.
+
+        There are ``count`` labels, and each has a task.
+        """
+
+    @abstractmethod
+    def losses(self, weights: Array, intercepts: Array) -> Array:
+        """Loss of each task under each of m models, ``(T, m)``.
+
+        ``weights`` (m, P) and ``intercepts`` (m,) hold the models.
+        """
+
+    @abstractmethod
+    def line(self, start: Factors, stop: Factors) -> Callable[[float], float]:
+        """Return the loss along the segment between two points that differ in one block."""

@@ -1,0 +1,279 @@
+"""Ridge by the inner products of rows, where rows are fewer than features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import linalg, sparse
+
+from ..arrays import segment_sum, taken
+from ..rows.design import Design
+from ..solvers.conjugate_gradient import conjugate_gradient
+from .datafit import FeaturePenalty
+
+if TYPE_CHECKING:
+    from .rows_datafit import RowsDatafit
+
+MOST_CELLS, SCATTERED = 3_000, 16.0
+"""Cells up to which all their products are kept, and what an entry of sparse rows costs beside one
+of dense ones; see benchmarks/bench_row_kernels.md."""
+
+
+def scaled_rows(design: Design, rows: np.ndarray | None) -> tuple[Any, np.ndarray, float]:
+    """Rows in their units, and what centring takes from an inner product: by row, and once."""
+    X = design.X if rows is None else taken(design.X, rows)
+    X = X * design.inverse_scale[None, :]
+    X = X.tocsr() if sparse.issparse(X) else X
+    return X, X @ design.shift, float(design.shift @ design.shift)
+
+
+def inner_products(X: Any, level: np.ndarray, square: float) -> np.ndarray:
+    """Inner products of centred rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.datafits.dual_ridge import inner_products
+    >>> X, mean = np.array([[1.0], [3.0]]), np.array([2.0])
+    >>> inner_products(X, X @ mean, float(mean @ mean))
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    products = X @ X.T
+    products = products.toarray() if sparse.issparse(products) else products
+    return products - level[:, None] - level + square
+
+
+def worth_a_kernel(X: Any, cells: float, width: int, passes: float) -> bool:
+    """Whether a factorisation of all cells' products costs less than so many passes over the rows.
+
+    A pass takes the rows ``X`` times ``width`` columns, forth or back.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.datafits.dual_ridge import worth_a_kernel
+    >>> worth_a_kernel(np.zeros((50, 200)), 50, width=5, passes=30)
+    True
+    >>> worth_a_kernel(np.zeros((200, 50)), 200, width=5, passes=30)
+    False
+    """
+    rows, features = X.shape
+    if not cells <= min(MOST_CELLS, features):
+        return False
+    entries = SCATTERED * X.nnz / rows if sparse.issparse(X) else features
+    return bool(cells**2 / 3.0 <= passes * 2.0 * entries * width)
+
+
+class RowRidge:
+    """All of the feature step's unknowns ``(Q, u, b)`` from their right sides.
+
+    Parameters
+    ----------
+    datafit : RowsDatafit
+        The rows.
+    curvature : ndarray of shape (n_cells,)
+        Second derivative of each cell's loss.
+    mixing : ndarray of shape (n_tasks, k)
+        How tasks mix the columns of ``Q``: those of ``F``, then any shared one.
+    penalty : FeaturePenalty
+        What is added to the Hessian.
+    """
+
+    def __init__(
+        self,
+        datafit: RowsDatafit,
+        curvature: np.ndarray,
+        mixing: np.ndarray,
+        penalty: FeaturePenalty,
+    ) -> None:
+        self.datafit, self.mixing, self.penalty = datafit, mixing, penalty
+        self.width = mixing.shape[1] - int(np.isfinite(penalty.shared))
+        # (αI - NNᵀ)⁻¹ = (I + N (αI - NᵀN)⁻¹ Nᵀ) / α
+        low = penalty.low
+        self._inner = np.linalg.inv(penalty.alpha * np.eye(low.shape[1]) - low.T @ low)
+        self._root = np.sqrt(np.maximum(curvature, 0.0))
+        kernel = self._kernel()
+        kernel *= self._root[:, None]
+        kernel *= self._root
+        self.largest = float(np.diagonal(kernel).max(initial=0.0))
+        kernel.reshape(-1)[:: len(kernel) + 1] += 1.0
+        self._matrix = kernel
+
+    @cached_property
+    def _factor(self) -> tuple[np.ndarray, bool]:
+        return linalg.cho_factor(self._matrix.T, overwrite_a=True, check_finite=False)
+
+    @cached_property
+    def _flat(self) -> np.ndarray:
+        """What one on the common intercept makes of the cells.
+
+        It has no penalty: it is what makes the cells' values sum to their due.
+        """
+        return self._solved(self._root) if self.penalty.offset else np.zeros_like(self._root)
+
+    def _solved(self, values: np.ndarray) -> np.ndarray:
+        return linalg.cho_solve(self._factor, values, check_finite=False)
+
+    def _kernel(self) -> np.ndarray:
+        """What the penalty's inverse makes of the rows' products."""
+        fit, penalty = self.datafit, self.penalty
+        kernel = np.zeros_like(fit.products)
+        if self.width:
+            factor = np.repeat(self.mixing[:, : self.width], np.diff(fit.offsets), axis=0)
+            related = (factor / penalty.alpha) @ factor.T
+            if penalty.low.shape[1]:
+                seen = fit.latent(penalty.low)
+                related *= fit.products + (seen @ self._inner) @ seen.T
+            else:
+                related *= fit.products
+            kernel += related
+        if np.isfinite(penalty.shared):
+            kernel += fit.products / penalty.shared
+        if np.isfinite(penalty.level):
+            task = np.repeat(np.arange(fit.n_tasks), np.diff(fit.offsets))
+            kernel += (task[:, None] == task) / penalty.level
+        return kernel
+
+    def _over_penalty(self, matrix: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        penalty, low = self.penalty, self.penalty.low
+        factor = matrix[:, : self.width]
+        if low.shape[1]:
+            factor = factor + low @ (self._inner @ (low.T @ factor))
+        parts = factor / penalty.alpha, matrix[:, self.width :] / penalty.shared
+        return np.concatenate(parts, axis=1), sums / penalty.level
+
+    def __call__(
+        self, matrix: np.ndarray, sums: np.ndarray, total: float
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Solve for ``(P, k)``, ``(T,)`` and one number."""
+        fit, root = self.datafit, self._root
+        slopes, deviations = self._over_penalty(matrix, sums)
+        inner = self._solved(root * fit.scores(slopes, self.mixing, deviations))
+        spread = float(root @ self._flat)
+        offset = (float(total) - float(root @ inner)) / spread if spread else 0.0
+        values = (root * (inner + offset * self._flat)).astype(matrix.dtype, copy=False)
+        each = segment_sum(values, fit.offsets)
+        back = fit.backward(values, each, self.mixing)
+        return *self._over_penalty(matrix - back, sums - each), matrix.dtype.type(offset)
+
+
+if TYPE_CHECKING:
+    from .rows_datafit import RowsDatafit
+
+MOST_ROWS, MOST_NUMBERS = 240, 2**24
+"""Rows of the largest task, and numbers in all kernels, up to which they are made; see
+benchmarks/bench_own_weights.md."""
+DIGITS = 1e8
+"""What rows may bring about over the penalty: half the digits must be left of their difference."""
+
+
+@dataclass(frozen=True, eq=False)
+class TaskKernels:
+    """Inverses ``C^½ (I + C^½ K C^½)⁻¹ C^½`` of all tasks, ``(T, m, m)``, and where cells lie."""
+
+    inverses: np.ndarray
+    places: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        design: Design,
+        rows: np.ndarray | None,
+        curvature: np.ndarray,
+        offsets: np.ndarray,
+        sizes: tuple[float, float],
+    ) -> TaskKernels | None:
+        """Kernels of cells sorted by task; None where they would be larger than they are worth.
+
+        ``sizes`` are the factors of the rows' products and of the constant in the kernel.
+        """
+        counts = np.diff(offsets)
+        tasks, most = len(counts), int(counts.max(initial=0))
+        if most > min(MOST_ROWS, design.shape[1]) or tasks * most**2 > MOST_NUMBERS:
+            return None
+        X, levels, square = scaled_rows(design, rows)
+        kernels = np.zeros((tasks, most, most))
+        for task, (start, stop) in enumerate(pairwise(offsets)):
+            kernel = inner_products(X[start:stop], levels[start:stop], square)
+            count = stop - start
+            kernels[task, :count, :count] = sizes[0] * kernel + sizes[1]
+        own_task = np.repeat(np.arange(tasks), counts)
+        places = np.arange(len(own_task)) + most * own_task - offsets[:-1][own_task]
+        root = np.zeros((tasks, most))
+        root.reshape(-1)[places] = np.sqrt(np.maximum(curvature, 0.0))
+        kernels *= root[:, :, None] * root[:, None, :]
+        if np.diagonal(kernels, axis1=1, axis2=2).max(initial=0.0) > DIGITS:
+            return None
+        kernels += np.eye(most)
+        inverses = np.linalg.inv(kernels)
+        inverses *= root[:, :, None] * root[:, None, :]
+        return cls(inverses, places)
+
+    def solve(self, values: np.ndarray) -> np.ndarray:
+        """Apply the inverses to one number a cell."""
+        tasks, most, _ = self.inverses.shape
+        table = np.zeros((tasks, most))
+        table.reshape(-1)[self.places] = values
+        solved = (self.inverses @ table[:, :, None]).reshape(-1)[self.places]
+        return solved.astype(values.dtype, copy=False)
+
+
+class TaskRidge:
+    """Weights and intercepts of each task, and weights that all share, from their right sides.
+
+    Parameters
+    ----------
+    datafit : RowsDatafit
+        The rows.
+    kernels : TaskKernels
+        Of the same rows, in sizes of one over the penalties.
+    alpha, level, shared : float
+        What is added to the Hessian for weights, intercepts and, unless None, the shared part.
+    """
+
+    def __init__(
+        self,
+        datafit: RowsDatafit,
+        kernels: TaskKernels,
+        alpha: float,
+        level: float,
+        shared: float | None,
+    ) -> None:
+        self.datafit, self.kernels = datafit, kernels
+        self.alpha, self.level, self.shared = alpha, level, shared
+        tasks, dtype = datafit.n_tasks, datafit.y.dtype
+        self._own, self._all = np.eye(tasks, dtype=dtype), np.ones((tasks, 1), dtype=dtype)
+        self._none = np.zeros(tasks, dtype=dtype)
+
+    def __call__(self, right: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Solve for ``(P, T)``, or one more column for the shared part, and ``(T,)``."""
+        fit, tasks = self.datafit, self.datafit.n_tasks
+        own = right[:, :tasks]
+        scores = fit.scores(own / self.alpha, self._own, sums / self.level)
+        values = self.kernels.solve(scores)
+        parts = []
+        if self.shared is not None:
+            # The tasks' own unknowns are eliminated, which leaves as many as there are features.
+            found = conjugate_gradient(
+                self._schur, right[:, tasks:] - self._back(values, self._all), tol=1e-9
+            )
+            values = values + self._forth(found.value)
+            parts = [found.value]
+        total = segment_sum(values, fit.offsets)
+        slopes = (own - fit.backward(values, total, self._own)) / self.alpha
+        return np.concatenate([slopes, *parts], axis=1), (sums - total) / self.level
+
+    def _schur(self, shared: np.ndarray) -> np.ndarray:
+        return self._back(self._forth(shared), self._all) + self.shared * shared
+
+    def _forth(self, shared: np.ndarray) -> np.ndarray:
+        return self.kernels.solve(self.datafit.scores(shared, self._all, self._none))
+
+    def _back(self, values: np.ndarray, mixing: np.ndarray) -> np.ndarray:
+        sums = segment_sum(values, self.datafit.offsets)
+        return self.datafit.backward(values, sums, mixing)

@@ -1,0 +1,210 @@
+"""Per-task Grams: sufficient statistics of squared loss, for tasks with many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from ..arrays import (
+    Array,
+    dot,
+    is_one,
+    local_offsets,
+    namespace,
+    on_device,
+    segment_gram,
+    segment_sum,
+    to_numpy,
+    with_corner,
+    with_ones,
+)
+from ..factors import Factors
+from ..losses import Squared
+from ..rows.design import Covariance, Design
+from .datafit import Datafit, Expansion, TaskQuadratic
+
+
+class GramDatafit(Datafit):
+    """Weighted second moments of ``(x, 1)`` and ``y`` for each task, or one for all tasks.
+
+    Parameters
+    ----------
+    gram : array of shape (T, P + 1, P + 1) or (1, P + 1, P + 1)
+        ``Σ ω x̃ x̃ᵀ`` with ``x̃ = (x, 1)``; a single one where all tasks share their rows.
+    moment : array of shape (T, P + 1)
+        ``Σ ω x̃ y``.
+    energy : array of shape (T,)
+        ``Σ ω y²``.
+    """
+
+    name = "gram"
+
+    def __init__(self, gram: Array, moment: Array, energy: Array) -> None:
+        xp = namespace(gram)
+        self.gram, self.moment, self.energy = gram, moment, energy
+        self.loss = Squared()
+        self.n_tasks, self.n_features = moment.shape[0], moment.shape[1] - 1
+        self.same_design = gram.shape[0] == 1 and self.n_tasks > 1
+        copies = self.n_tasks if gram.shape[0] == 1 else 1
+        self.total_energy = float(xp.sum(energy))
+        self.n_weighted = copies * float(xp.sum(gram[:, -1, -1]))
+
+    @classmethod
+    def of_cells(cls, design: Design, y: Array, weights: Array, offsets: np.ndarray) -> GramDatafit:
+        """Sum up rows that are sorted by task, one cell a row."""
+        xp = namespace(y)
+        tasks, columns = len(offsets) - 1, design.shape[1] + 1
+        gram = xp.zeros((tasks, columns, columns), dtype=design.dtype)
+        moment = xp.zeros((tasks, columns), dtype=design.dtype)
+        for start, stop in design.dense_blocks():
+            # A task may straddle blocks, so each adds to what is there.
+            first, last, local = local_offsets(offsets, start, stop)
+            block, share = with_ones(design.dense_rows(start, stop)), weights[start:stop]
+            gram[first:last, :, :] += segment_gram(block, share, local)
+            weighted = block * (share * y[start:stop])[:, None]
+            moment[first:last, :] += segment_sum(weighted, local)
+        return cls(gram, moment, segment_sum(weights * y**2, offsets))
+
+    @classmethod
+    def of_table(cls, design: Design, Y: Array, weights: Array) -> GramDatafit:
+        """Sum up rows shared by all tasks, one column of ``Y`` each, nothing missing."""
+        xp = namespace(Y)
+        columns = design.shape[1] + 1
+        gram = xp.zeros((columns, columns), dtype=design.dtype)
+        moment = xp.zeros((columns, Y.shape[1]), dtype=design.dtype)
+        for start, stop in design.dense_blocks():
+            block = with_ones(design.dense_rows(start, stop))
+            weighted = block * weights[start:stop, None]
+            gram = gram + weighted.T @ block
+            moment = moment + weighted.T @ Y[start:stop, :]
+        energy = xp.sum(weights[:, None] * Y**2, axis=0)
+        return cls(gram[None, :, :], moment.T, energy)
+
+    def less(self, part: GramDatafit, places: np.ndarray) -> GramDatafit:
+        """Return sums without those of some cells, whose tasks have the given places here."""
+        gram, moment, energy = self.gram + 0.0, self.moment + 0.0, self.energy + 0.0
+        gram[places if gram.shape[0] > 1 else slice(None)] -= part.gram
+        moment[places] -= part.moment
+        energy[places] -= part.energy
+        return GramDatafit(gram, moment, energy)
+
+    def of_tasks(self, tasks: np.ndarray) -> GramDatafit:
+        """Sums of some of the tasks."""
+        gram = self.gram[tasks] if self.gram.shape[0] > 1 else self.gram
+        return GramDatafit(gram, self.moment[tasks], self.energy[tasks])
+
+    def turned(
+        self, rows: tuple[np.ndarray, np.ndarray], target: tuple[float, float]
+    ) -> GramDatafit:
+        """Return sums of the same cells in other units.
+
+        Rows and targets are multiplied by the first of each pair, and the second is added.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from comtl.datafits.gram_datafit import GramDatafit
+        >>> one = GramDatafit(np.full((1, 2, 2), 1.0), np.full((1, 2), 3.0), np.array([9.0]))
+        >>> one.turned((np.array([2.0]), np.array([5.0])), (1.0, 1.0)).moment
+        array([[28.,  4.]])
+        """
+        (scale, shift), (unit, more) = rows, target
+        size = self.n_features
+        turn = np.eye(size + 1, dtype=self.gram.dtype)
+        turn[:size, :size] *= scale[:, None]
+        turn[:size, size] = shift
+        gram = turn @ self.gram @ turn.T
+        counts = self.gram[:, -1, -1]
+        moment = (unit * self.moment + more * self.gram[:, -1]) @ turn.T
+        energy = unit**2 * self.energy + 2.0 * unit * more * self.moment[:, -1] + more**2 * counts
+        return GramDatafit(gram, moment, energy)
+
+    @property
+    def double(self) -> GramDatafit:
+        """The same in double precision."""
+        xp = namespace(self.gram)
+        parts = (self.gram, self.moment, self.energy)
+        return GramDatafit(*(xp.astype(part, xp.float64, copy=False) for part in parts))
+
+    def on_host(self) -> GramDatafit:
+        """Return the same sums held by NumPy: no larger than the rows of a device, mostly less."""
+        if not on_device(self.gram):
+            return self
+        return GramDatafit(*map(to_numpy, (self.gram, self.moment, self.energy)))
+
+    @cached_property
+    def covariance(self) -> Covariance:
+        xp = namespace(self.gram)
+        pooled = xp.sum(self.gram, axis=0)
+        return Covariance.of_moments(pooled[:-1, :-1] / pooled[-1, -1])
+
+    def product(self, weights: Array) -> Array:
+        """Each task's Gram times its own vector, ``(T, P + 1)``."""
+        if self.gram.shape[0] == 1:
+            return weights @ self.gram[0, :, :]
+        return (self.gram @ weights[:, :, None])[:, :, 0]
+
+    def expand(self, point: Factors) -> GramExpansion:
+        xp = namespace(self.gram)
+        weights = point.mixing @ point.F.T + point.shared[None, :]
+        return GramExpansion(self, xp.concat([weights, point.intercepts[:, None]], axis=1))
+
+    def merged(self, labels: np.ndarray, count: int) -> GramDatafit:
+        xp = namespace(self.gram)
+        member = xp.asarray(np.eye(count)[:, labels], dtype=self.gram.dtype)
+        size = self.gram.shape[1]
+        flat = xp.reshape(self.gram, (-1, size * size))
+        shares = member if self.gram.shape[0] > 1 else xp.sum(member, axis=1)[:, None]
+        gram = xp.reshape(shares @ flat, (count, size, size))
+        return GramDatafit(gram, member @ self.moment, member @ self.energy)
+
+    def losses(self, weights: Array, intercepts: Array) -> Array:
+        xp = namespace(self.gram)
+        models = xp.concat([weights, intercepts[:, None]], axis=1).T
+        squares = xp.sum((self.gram @ models) * models, axis=1)
+        return self.energy[:, None] + squares - 2.0 * self.moment @ models
+
+    def line(self, start: Factors, stop: Factors) -> Callable[[float], float]:
+        return lambda share: self.expand(start.towards(stop, share)).value
+
+
+class GramExpansion(Expansion):
+    """Derivatives of the squared loss at given weights, one row for each task."""
+
+    def __init__(self, datafit: GramDatafit, weights: Array) -> None:
+        self.datafit = datafit
+        push = datafit.product(weights)
+        self.slope = 2.0 * (push - datafit.moment)
+        self._value = datafit.total_energy + dot(weights, push - 2.0 * datafit.moment)
+
+    @property
+    def value(self) -> float:
+        return self._value
+
+    @property
+    def curvature_sums(self) -> Array:
+        sums = 2.0 * self.datafit.gram[:, -1, -1]
+        return namespace(sums).broadcast_to(sums, (self.datafit.n_tasks,))
+
+    def gradient(self, mixing: Array) -> tuple[Array, Array]:
+        return self.slope[:, :-1].T @ mixing, self.slope[:, -1]
+
+    def normal(self, step: Array, mixing: Array, intercepts: Array) -> tuple[Array, Array]:
+        xp = namespace(step)
+        weights = xp.concat([mixing @ step.T, intercepts[:, None]], axis=1)
+        push = 2.0 * self.datafit.product(weights)
+        return push[:, :-1].T @ mixing, push[:, -1]
+
+    def task_gradient(self, features: Array) -> Array:
+        return self.slope[:, :-1] @ features
+
+    def task_quadratic(self, features: Array) -> TaskQuadratic:
+        xp = namespace(features)
+        gram, slope = self.datafit.gram, self.slope
+        if not is_one(features):
+            lifted = with_corner(features)
+            gram, slope = lifted.T @ (gram @ lifted), slope @ lifted
+        size = (self.datafit.n_tasks, *gram.shape[1:])
+        return TaskQuadratic(xp.broadcast_to(2.0 * gram, size), slope, self.value)

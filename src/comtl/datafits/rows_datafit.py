@@ -1,0 +1,271 @@
+"""Matrix-free rows: any loss, dense or sparse, one pass over the rows for each product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from ..arrays import (
+    Array,
+    PickedRows,
+    local_offsets,
+    namespace,
+    on_device,
+    row_dots,
+    segment_sum,
+    taken,
+)
+from ..factors import Factors
+from ..losses import Loss
+from ..rows.blocks import RowBlocks, plus
+from ..rows.design import Covariance, Design
+from .block_diagonal import OwnBlocks, mixed_sums, own_columns, task_weights, worth_own_columns
+from .datafit import Datafit
+from .dual_ridge import inner_products, scaled_rows
+from .rows_expansion import RowsExpansion, linear_terms
+
+Values = Callable[[slice, Array], Array]
+"""What is made of the scores of some cells."""
+
+LatentWork = Callable[[slice, Array, np.ndarray, Array], tuple[Array, ...]]
+"""What is made of the latent values of a chunk's cells, one entry for each of its tasks."""
+
+
+class RowsDatafit(Datafit):
+    """Cells (row, task, target, weight) sorted by task over the rows of a design.
+
+    Parameters
+    ----------
+    design : Design
+        The rows.
+    y, weights : arrays of shape (n_cells,)
+        Target and weight of each cell.
+    offsets : ndarray of shape (n_tasks + 1,)
+        Cells ``offsets[t]:offsets[t + 1]`` belong to task ``t``.
+    loss : Loss
+        Loss of a cell.
+    rows : ndarray of shape (n_cells,), optional
+        Row of each cell; by default cell ``i`` is row ``i``.
+    """
+
+    name = "rows"
+
+    def __init__(
+        self,
+        design: Design,
+        y: Array,
+        weights: Array,
+        offsets: np.ndarray,
+        loss: Loss,
+        rows: np.ndarray | None = None,
+    ) -> None:
+        self.design, self.y, self.weights, self.offsets = design, y, weights, offsets
+        self.loss, self.rows = loss, rows
+        self.n_features = design.shape[1]
+        self.n_tasks = len(offsets) - 1
+        self.n_weighted = float(namespace(y).sum(weights))
+        codes = np.repeat(np.arange(self.n_tasks, dtype=np.int32), np.diff(offsets))
+        self._last: tuple[Array, Array] | None = None
+        self._codes = namespace(y).asarray(codes) if on_device(y) else codes
+
+    @cached_property
+    def blocks(self) -> RowBlocks:
+        """What the cells are multiplied by: the rows, or the map from rows to cells."""
+        if self.rows is None:
+            return self.design.blocks
+        if on_device(self.y):
+            return RowBlocks(PickedRows(self.rows, self.design.shape[0], self.y))
+        ones, ends = np.ones(len(self.rows), self.design.dtype), np.arange(len(self.rows) + 1)
+        shape = (len(self.rows), self.design.shape[0])
+        return RowBlocks(sparse.csr_array((ones, self.rows, ends), shape=shape))
+
+    def _lift(self, features: Array) -> tuple[Array, Array]:
+        """``V`` and ``c`` such that cells have the latent values ``B V - 1 cᵀ``, B the blocks."""
+        if self.rows is None:
+            return self.design.loaded(features)
+        latent = self.design @ features
+        return latent, namespace(features).zeros(features.shape[1], dtype=features.dtype)
+
+    def _drop(self, back: Array, total: Array) -> Array:
+        """Undo :meth:`_lift` on the way back to the features."""
+        if self.rows is None:
+            return self.design.unloaded(back, total)
+        return self.design.transposed_matmul(back)
+
+    @cached_property
+    def covariance(self) -> Covariance:
+        weights = self.weights
+        if self.rows is not None:
+            weights = self.blocks.backward(weights[:, None])[:, 0]
+        return self.design.covariance(weights)
+
+    @cached_property
+    def products(self) -> np.ndarray:
+        """Inner products of all cells' rows, on the host."""
+        return inner_products(*scaled_rows(self.design, self.rows)).astype(np.float64, copy=False)
+
+    def latent(self, features: Array) -> Array:
+        """Return ``x_iᵀ Q`` for every cell."""
+        found = self.design @ features
+        return found if self.rows is None else taken(found, self.rows)
+
+    @cached_property
+    def curvature(self) -> Array:
+        """Second derivative of each cell's loss where it is the same at every point."""
+        return self.weights * self.loss.curvature(self.y, self.y)
+
+    @cached_property
+    def curvature_sums(self) -> Array:
+        """Sum of :attr:`curvature` over each task."""
+        return segment_sum(self.curvature, self.offsets)
+
+    def _mixed(self, mixing: Array, cells: slice) -> Array:
+        """Mixing of the tasks of some cells.
+
+        On a device all cells go at once, and gathering them costs a sixth of a pass: they are kept
+        for the next, which mostly has the same mixing.
+        """
+        if not on_device(self.y):
+            return namespace(mixing).take(mixing, self._codes[cells], axis=0)
+        if self._last is None or self._last[0] is not mixing:
+            self._last = mixing, namespace(mixing).take(mixing, self._codes, axis=0)
+        return self._last[1]
+
+    def run(
+        self,
+        features: Array,
+        mixing: Array,
+        intercepts: Array,
+        values: Values,
+        back: Array | None = None,
+    ) -> tuple[Array, Array, Array | None]:
+        """One pass: values ``v_i`` of the scores, their sums by task, and ``Σ_i v_i x_i n_tᵀ``.
+
+        Scores are ``x_iᵀ Q m_t + b_t``. ``back`` holds ``n_t``; without it the last part is left
+        out. A block of rows is applied forth and back while it is in cache.
+        """
+        xp = namespace(features)
+        lifted, constant = self._lift(features)
+        base = intercepts - mixing @ constant
+        result = xp.empty(self.y.shape, dtype=self.y.dtype)
+
+        def kept(cells: slice, score: Array) -> Array:
+            level = xp.take(base, self._codes[cells], axis=0)
+            value = result[cells] = values(cells, score + level)
+            return value
+
+        if self._apart(mixing, back):
+            found = self._own.run(task_weights(lifted, mixing), kept, back=back is not None)
+            total = None if back is None else mixed_sums(found, back)
+        else:
+            total = self._meet_all(lifted, mixing, kept, back)
+        sums = segment_sum(result, self.offsets)
+        return result, sums, None if back is None else self._drop(total, back.T @ sums)
+
+    def backward(self, values: Array, sums: Array, mixing: Array) -> Array:
+        """Return ``Σ_i v_i x_i m_tᵀ``, given the sums of the values by task."""
+        if self._apart(mixing, mixing):
+            back = mixed_sums(self._own.sums(values), mixing)
+        else:
+            back = self._meet_all(None, mixing, lambda cells, score: values[cells], mixing)
+        return self._drop(back, mixing.T @ sums)
+
+    @cached_property
+    def _own(self) -> OwnBlocks:
+        return OwnBlocks(self.blocks, self._codes, self.n_tasks)
+
+    def _apart(self, mixing: Array, back: Array | None) -> bool:
+        """Whether rows rather meet the weights of their own task than all columns."""
+        if on_device(self.y):
+            return False
+        plain = own_columns(mixing) and (back is None or back is mixing or own_columns(back))
+        return worth_own_columns(self.blocks, self.n_tasks, mixing.shape[1], plain=plain)
+
+    def _meet_all(
+        self, lifted: Array | None, mixing: Array, values: Values, back: Array | None
+    ) -> Array:
+        """Rows times what ``values`` makes of their scores, by way of all columns."""
+
+        def part(number: int) -> Array | None:
+            total = None
+            for block in self.blocks.chunk(number):
+                cells = slice(block.start, block.stop)
+                mixed = self._mixed(mixing, cells)
+                score = None if lifted is None else row_dots(block.forward(lifted), mixed)
+                value = values(cells, score)
+                if back is not None:
+                    left = mixed if back is mixing else self._mixed(back, cells)
+                    total = plus(total, block.backward(value[:, None] * left))
+            return total
+
+        total = None
+        for product in self.blocks.each(part, mixing.shape[1]):
+            total = plus(total, product)
+        return total
+
+    def by_task(
+        self, features: Array, work: LatentWork, sizes: list[tuple[int, ...]]
+    ) -> list[Array]:
+        """Sum up what ``work`` makes of the cells' latent values, as arrays of ``(T, *size)``.
+
+        ``work(cells, codes, offsets, latent)`` gets the cells of a chunk, their tasks, the bounds
+        of these tasks among them and ``x_iᵀ Q``.
+        """
+        xp = namespace(features)
+        lifted, constant = self._lift(features)
+
+        def part(number: int) -> tuple[int, int, tuple[Array, ...]]:
+            start, stop = self.blocks.ranges[number]
+            first, last, offsets = local_offsets(self.offsets, start, stop)
+            parts = [block.forward(lifted) for block in self.blocks.chunk(number)]
+            latent = xp.concat(parts, axis=0) if len(parts) > 1 else parts[0]
+            cells = slice(start, stop)
+            codes = self._codes[cells]
+            return first, last, work(cells, codes, offsets, latent - constant[None, :])
+
+        totals = [xp.zeros((self.n_tasks, *size), dtype=features.dtype) for size in sizes]
+        for first, last, pieces in self.blocks.each(part, lifted.shape[1]):
+            # A task may straddle chunks, so each adds to what is there.
+            for total, piece in zip(totals, pieces, strict=True):
+                total[first:last, ...] += piece
+        return totals
+
+    def scores(self, features: Array, mixing: Array, intercepts: Array) -> Array:
+        """Return ``x_iᵀ Q m_t + b_t`` for every cell."""
+        return self.run(features, mixing, intercepts, lambda cells, score: score)[0]
+
+    def expand(self, point: Factors) -> RowsExpansion:
+        return RowsExpansion(self, point)
+
+    def merged(self, labels: np.ndarray, count: int) -> RowsDatafit:
+        own = labels[np.repeat(np.arange(self.n_tasks), np.diff(self.offsets))]
+        order = np.argsort(own, kind="stable")
+        offsets = np.searchsorted(own[order], np.arange(count + 1))
+        rows = self.rows
+        if not np.array_equal(labels, np.sort(labels)):  # Else nothing moves.
+            rows = order if rows is None else rows[order]
+        cells = taken(self.y, order), taken(self.weights, order), offsets
+        return RowsDatafit(self.design, *cells, self.loss, rows)
+
+    def losses(self, weights: Array, intercepts: Array) -> Array:
+        xp = namespace(weights)
+
+        def work(cells: slice, codes: Array, offsets: np.ndarray, latent: Array) -> tuple[Array]:
+            target, share = self.y[cells, None], self.weights[cells, None]
+            value = share * self.loss.value(target, latent + intercepts[None, :])
+            return (segment_sum(value, offsets),)
+
+        return self.by_task(xp.asarray(weights.T), work, [(weights.shape[0],)])[0]
+
+    def line(self, start: Factors, stop: Factors) -> Callable[[float], float]:
+        xp = namespace(self.y)
+        first, last = (self.scores(*linear_terms(p), p.intercepts) for p in (start, stop))
+
+        def value(share: float) -> float:
+            score = first + share * (last - first)
+            return float(xp.sum(self.weights * self.loss.value(self.y, score)))
+
+        return value

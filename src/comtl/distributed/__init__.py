@@ -1,0 +1,1 @@
+"""Rows in partitions of Dask, worked on where they are."""

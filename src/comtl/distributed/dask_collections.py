@@ -1,0 +1,127 @@
+"""Dask arrays and frames as lists of partitions, without Dask being imported for anybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .workers import DaskWorkers, InProcess, Workers
+
+
+def is_partitioned(*items: Any) -> bool:
+    """Tell whether any of the items is a Dask collection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.distributed.dask_collections import is_partitioned
+    >>> is_partitioned(np.ones(3), None)
+    False
+    """
+    return any(type(item).__module__.split(".")[0].startswith("dask") for item in items)
+
+
+def current_workers() -> Workers:
+    """The cluster of the present Dask client; this process where there is none."""
+    try:
+        from distributed import get_client
+    except ImportError:
+        return InProcess()
+    try:
+        client = get_client(timeout=5)
+    except ValueError:
+        return InProcess()
+    if client.asynchronous:
+        raise ValueError(
+            "The Dask client is asynchronous, but fit and predict wait for their results: connect "
+            "with Client(..., asynchronous=False)."
+        )
+    return DaskWorkers(client)
+
+
+def partitions(X: Any, **others: Any) -> list[dict[str, Any]]:
+    """Recipes (Dask's Delayed) of the partitions of X, and of what goes with its rows.
+
+    Parameters
+    ----------
+    X : Dask array or frame
+        Rows; columns in several chunks are put together.
+    **others : Dask collection, array-like, number or None
+        What has an entry for each row, by name; None and numbers serve every partition.
+
+    Returns
+    -------
+    list of dict
+        ``{"X": ..., name: ...}`` of each partition.
+    """
+    if not is_partitioned(X):
+        names = [name for name, item in others.items() if is_partitioned(item)]
+        raise TypeError(
+            f"{names[0]} is a Dask collection, but X is {type(X).__name__}: hand over X as a Dask "
+            "array or frame as well, or compute the others."
+        )
+    X = _whole_rows(X)
+    columns: dict[str, Sequence[Any]] = {"X": _recipes(X)}
+    count = len(columns["X"])
+    for name, item in others.items():
+        if item is None or np.isscalar(item):
+            columns[name] = [item] * count
+        elif is_partitioned(item):
+            columns[name] = _recipes(_aligned(_whole_rows(item), X))
+        else:
+            columns[name] = _cut(item, name, X)
+        if len(columns[name]) != count:
+            raise ValueError(
+                f"X has {count} partitions and {name} has {len(columns[name])}; cut both alike, "
+                "for Dask arrays with rechunk, for frames with repartition."
+            )
+    return [dict(zip(columns, parts, strict=True)) for parts in zip(*columns.values(), strict=True)]
+
+
+def _whole_rows(item: Any) -> Any:
+    """Collection whose partitions hold rows with all their columns."""
+    if hasattr(item, "chunks") and item.ndim == 2 and len(item.chunks[1]) > 1:
+        return item.rechunk({1: -1})
+    return item
+
+
+def _aligned(item: Any, X: Any) -> Any:
+    """Array with its rows cut as those of X, where the cuts are known."""
+    known, own = row_chunks(X), row_chunks(item)
+    if known is None or own is None or own == known or sum(own) != sum(known):
+        return item
+    return item.rechunk({0: known})
+
+
+def row_chunks(item: Any) -> tuple[int, ...] | None:
+    """Rows of each partition, if Dask knows them."""
+    if not hasattr(item, "chunks"):
+        return None
+    rows = item.chunks[0]
+    return None if np.isnan(rows).any() else tuple(rows)
+
+
+def _recipes(item: Any) -> list[Any]:
+    if hasattr(item, "simplify"):
+        # Frames: no more than the columns in use, but all partitions. Full optimisation would put
+        # those of narrow frames together, and y would no longer be cut as X is.
+        return list(item.simplify().to_delayed(optimize_graph=False))
+    return list(np.ravel(item.to_delayed()))
+
+
+def _cut(item: Any, name: str, X: Any) -> Sequence[Any]:
+    """Parts of something in memory, as the rows of X are cut."""
+    sizes = row_chunks(X)
+    if sizes is None:
+        raise TypeError(
+            f"{name} is {type(item).__name__}, but X is a Dask collection whose partitions have an "
+            f"unknown number of rows: hand over {name} as a Dask collection, or call "
+            "X.compute_chunk_sizes() first."
+        )
+    if len(item) != sum(sizes):
+        raise ValueError(f"{name} has {len(item)} entries, but X has {sum(sizes)} rows.")
+    ends = np.cumsum(sizes).tolist()
+    rows = item.iloc if hasattr(item, "iloc") else item
+    return [rows[end - size : end] for end, size in zip(ends, sizes, strict=True)]

@@ -1,0 +1,197 @@
+"""What a worker has of the rows: the validated cells of a partition, and views of them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..engine.problem import Columns, binary_cells, complete_table
+from ..rows.fit_input import Rows
+from ..rows.observations import TaskData
+from ..rows.reading import encode_tasks
+
+_numbers = count()
+
+
+class PartitionError(ValueError):
+    """A partition whose rows cannot be used."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """How the cells of all partitions are to be seen together; the same for every partition.
+
+    Parameters
+    ----------
+    tasks, classes : ndarrays
+        Labels of all partitions.
+    dtype : dtype
+        Type of the features.
+    columns : Columns or None
+        Columns of weights, for cells with targets -1 and +1.
+    number : int
+        What tells views apart.
+    """
+
+    tasks: np.ndarray
+    classes: np.ndarray | None
+    dtype: np.dtype
+    columns: Columns | None = None
+    number: int = field(default_factory=lambda: next(_numbers))
+
+    def with_columns(self, columns: Columns) -> View:
+        """Return a view of the same cells with targets -1 and +1."""
+        return replace(self, columns=columns, number=next(_numbers))
+
+
+class Piece:
+    """Validated cells of one partition, and what was last made of them.
+
+    A worker holds the rows once: whatever else it needs is made of them when asked for, and made
+    again where they have been read again.
+
+    Parameters
+    ----------
+    cells : TaskData
+        The cells, with tasks and classes of the partition's own.
+    columns_in : int
+        Columns of X as given.
+    names : ndarray or None
+        Names of the columns of X, if it has them.
+    """
+
+    def __init__(self, cells: TaskData, columns_in: int, names: np.ndarray | None) -> None:
+        self.cells, self.columns_in, self.names = cells, columns_in, names
+        self._made: dict[str, tuple[Any, Any]] = {}
+
+    def __sizeof__(self) -> int:  # By which Dask knows how much memory is in use.
+        return self.nbytes
+
+    def __reduce__(self) -> Any:
+        return Piece, (self.cells, self.columns_in, self.names)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the cells take up."""
+        X: Any = self.cells.X
+        cells = self.cells
+        arrays = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
+        return sum(array.nbytes for array in [*arrays, cells.y, cells.weights, cells.offsets])
+
+    def made(self, name: str, key: Any, make: Callable[[], Any]) -> Any:
+        """What was made under a name last, if with the same key; else it is made now."""
+        found = self._made.get(name)
+        if found is None or found[0] != key:
+            self._made.pop(name, None)  # So that it need not be there beside its successor.
+            found = self._made[name] = key, make()
+        return found[1]
+
+    def seen(self, view: View) -> tuple[TaskData, np.ndarray]:
+        """Cells as a view has them, and the places of their columns among all."""
+        return self.made("view", view.number, lambda: _seen(self.cells, view))
+
+    def positions(self, first: np.ndarray) -> np.ndarray:
+        """Number of each row of X in one table of all partitions.
+
+        ``first`` is that of the first row of each task, or of all for a two-dimensional y.
+        """
+        cells = self.cells
+        bounds = np.array([0, cells.X.shape[0]]) if cells.multi_output else cells.offsets
+        return np.arange(bounds[-1]) + np.repeat(first - bounds[:-1], np.diff(bounds))
+
+
+def _seen(cells: TaskData, view: View) -> tuple[TaskData, np.ndarray]:
+    places = encode_tasks(cells.tasks, view.tasks)
+    if view.classes is not None:
+        assert cells.classes is not None
+        y = np.searchsorted(view.classes, cells.classes)[cells.y]
+        cells = replace(cells, y=y, classes=view.classes)
+    if cells.dtype != view.dtype:
+        y = cells.y if view.classes is not None else cells.y.astype(view.dtype)
+        weights = cells.weights.astype(view.dtype)
+        cells = replace(cells, X=cells.X.astype(view.dtype), y=y, weights=weights)
+    columns = view.columns
+    if columns is None:
+        return cells, places
+    if columns.index is None:
+        return binary_cells(cells, columns), places
+    index = columns.index[places]
+    return binary_cells(cells, Columns.seen(index >= 0)), index[index >= 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What is to be known of a partition where there are others."""
+
+    tasks: np.ndarray
+    counts: np.ndarray
+    classes: np.ndarray | None
+    seen: np.ndarray | None
+    shape: tuple[int, int]
+    dtype: np.dtype
+    filled: int
+    packed: bool
+    multi_output: bool
+    complete: bool
+    columns_in: int
+    names: np.ndarray | None
+
+
+def read_piece(
+    reader: Any,
+    options: dict[str, Any],
+    number: int,
+    chosen: np.ndarray | None,
+    X: Any,
+    y: Any,
+    task: Any,
+    sample_weight: Any,
+) -> Piece:
+    """Validate the rows of a partition; an error names it.
+
+    ``chosen`` are the numbers of the rows that count; all of them without it.
+    """
+    rows = Rows(X, y, task, sample_weight)
+    if chosen is not None:
+        rows = rows.take(chosen)
+    reader = copy.copy(reader)
+    try:
+        cells = rows.read(reader, **{**options, "partial": True})
+    except (ValueError, TypeError) as error:
+        raise PartitionError(f"Partition {number} (counted from 0): {error}") from error
+    names = getattr(reader, "feature_names_in_", None)
+    return Piece(cells, reader.n_features_in_, names)
+
+
+def survey(piece: Piece) -> list[Survey]:
+    """What is to be known of a piece, ready to be joined with others."""
+    cells = piece.cells
+    X: Any = cells.X
+    packed = sparse.issparse(X)
+    return [
+        Survey(
+            cells.tasks,
+            np.diff(cells.offsets),
+            cells.classes,
+            None if cells.classes is None else cells.seen,
+            cells.X.shape,
+            cells.dtype,
+            int(X.nnz) if packed else X.size,
+            packed,
+            cells.multi_output,
+            complete_table(cells, cells.y) is not None,
+            piece.columns_in,
+            piece.names,
+        )
+    ]
+
+
+def fingerprint(piece: Piece) -> list[str]:
+    """What tells the cells of a piece from others."""
+    return [piece.cells.fingerprint]

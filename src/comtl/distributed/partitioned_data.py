@@ -1,0 +1,278 @@
+"""The cells of all partitions, as far as they are known here; the cells themselves stay away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import joblib
+import numpy as np
+
+from ..arrays import place_of
+from ..engine.problem import Columns, binary_cells
+from ..rows.frames import read_tasks
+from ..rows.observations import TaskData
+from ..rows.reading import check_classes
+from .dask_collections import current_workers, partitions
+from .partition import PartitionError, Piece, Survey, View, fingerprint, read_piece, survey
+from .workers import Handle, Workers, joined
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedData:
+    """Cells in partitions, grouped by task in each; what :class:`TaskData` is for one table.
+
+    Parameters
+    ----------
+    workers : Workers
+        Who holds the pieces.
+    pieces : list of handles
+        The cells of each partition.
+    places : list of ndarray
+        Numbers of the tasks of each partition.
+    firsts : list of ndarray
+        Where the rows of each partition, task by task, would lie in one table of all.
+    view : View
+        How the cells are seen.
+    seen : ndarray or None
+        Whether a task has cells of a class.
+    surveys : list of Survey
+        Sizes of the partitions.
+    """
+
+    workers: Workers
+    pieces: list[Handle]
+    places: list[np.ndarray]
+    firsts: list[np.ndarray]
+    view: View
+    seen: np.ndarray | None
+    surveys: list[Survey]
+
+    @property
+    def tasks(self) -> np.ndarray:
+        """Labels of the tasks, or numbers of the columns of weights."""
+        columns = self.view.columns
+        if columns is None or columns.index is None:
+            return self.view.tasks
+        return np.arange(len(columns.task))
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """Sorted classes of all tasks; None for regression."""
+        return self.view.classes
+
+    @property
+    def multi_output(self) -> bool:
+        """Whether y had two dimensions."""
+        return self.surveys[0].multi_output
+
+    @property
+    def plain(self) -> bool:
+        """Whether every cell has a row of its own."""
+        columns = self.view.columns
+        return not self.multi_output and (columns is None or columns.index is None)
+
+    @property
+    def place(self) -> str:
+        """Library and device of the rows."""
+        return place_of(np.zeros(0))
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the rows belong to another library than NumPy."""
+        return False
+
+    @property
+    def packed(self) -> bool:
+        """Whether rows are sparse."""
+        return self.surveys[0].packed
+
+    @property
+    def complete(self) -> bool:
+        """Whether every task has a target for every row, at the same weight."""
+        return len(self.tasks) > 1 and all(
+            one.complete and len(one.tasks) == len(self.tasks) for one in self.surveys
+        )
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, the task column not counted."""
+        return self.surveys[0].shape[1]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all partitions."""
+        return sum(one.shape[0] for one in self.surveys)
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return len(self.tasks)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the features."""
+        return self.view.dtype
+
+    @property
+    def filled(self) -> int:
+        """Entries of X that are stored."""
+        return sum(one.filled for one in self.surveys)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the features."""
+        return self.dtype.itemsize * self.filled
+
+    def _run(self, add: Any, work: Any) -> Any:
+        workers = self.workers
+        return workers.total(add, workers.map(work, self.pieces))
+
+    @cached_property
+    def weight(self) -> float:
+        """Weight of all cells."""
+        return float(self._run(sum, _weight))
+
+    def average(self, measure: Callable[[TaskData], float]) -> float:
+        """Weighted mean over all cells, where ``measure`` gives that of some of them."""
+        workers = self.workers
+        common = workers.hold(self.view), workers.hold(measure)
+        parts = workers.each(workers.map(_measured, self.pieces, common=common))
+        means, weights = zip(*parts, strict=True)
+        return float(np.average(means, weights=weights))
+
+    @cached_property
+    def reach(self) -> float:
+        """Largest absolute target."""
+        return self._run(max, _reach)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells these cells from others."""
+        return joblib.hash(self._run(joined, fingerprint))
+
+
+def _weight(piece: Piece) -> float:
+    return piece.cells.weight
+
+
+def _measured(
+    view: View, measure: Callable[[TaskData], float], piece: Piece
+) -> tuple[float, float]:
+    cells, _ = piece.seen(view)
+    return measure(cells), cells.weight
+
+
+def _reach(piece: Piece) -> float:
+    return piece.cells.reach
+
+
+def read_partitions(
+    reader: Any,
+    X: Any,
+    y: Any,
+    task: Any,
+    sample_weight: Any,
+    chosen: Any = None,
+    **options: Any,
+) -> PartitionedData:
+    """Have every partition validated where it is, and number their tasks and classes together.
+
+    ``chosen`` holds the rows of each partition that count, all of them without it; ``options`` are
+    those of :func:`read_training`.
+    """
+    if y is None:
+        raise ValueError(
+            f"This {type(reader).__name__} estimator requires y to be passed, but the target y is "
+            "None."
+        )
+    recipes = partitions(X, y=y, task=task, sample_weight=sample_weight)
+    workers = current_workers()
+    pieces = _read(workers, reader, recipes, chosen, options)
+    surveys = workers.total(joined, workers.map(survey, pieces))
+    reader.n_features_in_ = surveys[0].columns_in
+    if surveys[0].names is not None:
+        reader.feature_names_in_ = surveys[0].names
+    columns = _columns_of(y) if surveys[0].multi_output else None
+    tasks = _all_tasks(surveys, columns)
+    classes = seen = None
+    if surveys[0].classes is not None:
+        classes = np.unique(np.concatenate([one.classes for one in surveys]))
+        check_classes(classes, multi_output=columns is not None)
+    order = np.argsort(tasks)
+    places = [order[np.searchsorted(tasks, one.tasks, sorter=order)] for one in surveys]
+    if classes is not None:
+        seen = np.zeros((len(tasks), len(classes)), dtype=bool)
+        for one, own in zip(surveys, places, strict=True):
+            seen[np.ix_(own, np.searchsorted(classes, one.classes))] |= one.seen
+    dtype = np.result_type(*(one.dtype for one in surveys))
+    view = View(tasks, classes, dtype)
+    firsts = _firsts(surveys, places, len(tasks))
+    return PartitionedData(workers, pieces, places, firsts, view, seen, surveys)
+
+
+def _read(
+    workers: Workers, reader: Any, recipes: list[dict[str, Any]], chosen: Any, options: dict
+) -> list[Handle]:
+    """Pieces of the partitions; as many of them stay in memory as there is room for."""
+    from dask import delayed
+
+    read = delayed(read_piece, pure=False)
+    chosen = [None] * len(recipes) if chosen is None else chosen
+    told = [
+        read(reader, options, number, rows, *recipe.values())
+        for number, (recipe, rows) in enumerate(zip(recipes, chosen, strict=True))
+        if rows is None or len(rows)
+    ]
+    return workers.prepare(told)
+
+
+def _columns_of(y: Any) -> np.ndarray:
+    """Names of the columns of a two-dimensional y."""
+    names = list(y.columns) if hasattr(y, "columns") else list(range(y.shape[1]))
+    return read_tasks(names, "the column names of y")
+
+
+def _all_tasks(surveys: list[Survey], columns: np.ndarray | None) -> np.ndarray:
+    """Labels of all tasks: sorted, or in the order of the columns of y."""
+    kinds = {one.tasks.dtype.kind: number for number, one in enumerate(surveys)}
+    if len(kinds) > 1:
+        raise PartitionError(
+            "task has labels of different types, such as numbers in partition "
+            f"{min(kinds.values())} and text in partition {max(kinds.values())}; use one type."
+        )
+    tasks = np.unique(np.concatenate([one.tasks for one in surveys]))
+    if columns is None:
+        return tasks
+    unseen = columns[~np.isin(columns, tasks)]
+    if unseen.size:
+        raise ValueError(
+            f"y has columns without any observed value: {unseen.tolist()}. Drop these columns."
+        )
+    return columns
+
+
+def _firsts(surveys: list[Survey], places: list[np.ndarray], tasks: int) -> list[np.ndarray]:
+    """Where the rows of each partition, task by task, would lie in one table of all."""
+    if surveys[0].multi_output:
+        starts = np.cumsum([0, *(one.shape[0] for one in surveys[:-1])])
+        return [np.array([start]) for start in starts]
+    counts = np.zeros(tasks, dtype=np.intp)
+    for one, own in zip(surveys, places, strict=True):
+        counts[own] += one.counts
+    before, firsts = np.cumsum(counts) - counts, []
+    for one, own in zip(surveys, places, strict=True):
+        firsts.append(before[own])
+        before[own] += one.counts
+    return firsts
+
+
+@binary_cells.register
+def _(data: PartitionedData, columns: Columns) -> PartitionedData:
+    places = data.places
+    if columns.index is not None:
+        own = [columns.index[part] for part in places]
+        places = [index[index >= 0] for index in own]
+    return replace(data, places=places, view=data.view.with_columns(columns))

@@ -1,0 +1,143 @@
+"""Tasks of one population whose rows are in partitions: Grams and bounds are summed up there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..arrays import local_offsets, segment_gram, segment_sum, with_ones
+from ..datafits.gram_datafit import GramDatafit
+from ..engine.problem import Units
+from ..hierarchical.likelihoods import Gaussian, Likelihood
+from ..hierarchical.logistic_bound import SummedBound, bound_constant, bound_curvature, bound_places
+from ..hierarchical.population import evenly_scaled, population_of
+from ..hierarchical.posterior import Posterior, Prior, told_directions
+from ..losses import Logistic, Squared
+from ..rows.design import Design
+from .kernels import Terms
+from .partition import Piece
+from .partitioned_data import PartitionedData
+from .partitioned_problem import partitioned_units, table_grams, task_grams
+from .sums import Sums
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedPopulation:
+    """Cells in partitions, their units, and which columns of weights are meant, all or some."""
+
+    data: PartitionedData
+    units: Units
+    columns: np.ndarray
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of columns of weights and of features."""
+        return len(self.columns), self.data.n_features
+
+    def of_columns(self, columns: np.ndarray) -> PartitionedPopulation:
+        """Some of the columns, with their cells."""
+        return replace(self, columns=columns)
+
+    def gaussian(self, *, own_noise: bool) -> Likelihood:
+        """Likelihood of values."""
+        terms = Terms(self.data.view, self.units, Squared())
+        make = table_grams if self.data.complete and not own_noise else task_grams
+        return Gaussian(own_noise, make(self.data, terms))
+
+    def bernoulli(self) -> Likelihood:
+        """Likelihood of two classes."""
+        return PartitionedOdds.of(self)
+
+
+@population_of.register
+def _(cells: PartitionedData, *, standardize: bool, classification: bool) -> PartitionedPopulation:
+    units, _ = partitioned_units(
+        cells, center=True, standardize=True, scale_target=not classification
+    )
+    if not standardize:
+        even = evenly_scaled(Design(None, units.shift, units.inverse_scale))
+        units = replace(units, shift=even.shift, inverse_scale=even.inverse_scale)
+    return PartitionedPopulation(cells, units, np.arange(len(cells.tasks)))
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedOdds(SummedBound):
+    """Two classes of rows in partitions; ``data`` is the sum of their bounds."""
+
+    population: PartitionedPopulation
+    data: GramDatafit
+    directions: np.ndarray
+    rest: float
+    weight: float
+
+    @classmethod
+    def of(
+        cls,
+        population: PartitionedPopulation,
+        posterior: Posterior | None = None,
+        directions: np.ndarray | None = None,
+    ) -> PartitionedOdds:
+        """Bound that suits a posterior best, at first at scores of zero."""
+        data, workers = population.data, population.data.workers
+        own: list[Any] = [None] * len(data.pieces)
+        if posterior is not None:
+            assert posterior.covariances is not None
+            own = _by_piece(population, posterior.weights, posterior.covariances)
+        terms = workers.hold(Terms(data.view, population.units, Logistic()))
+        told = [workers.hold(part) for part in own]
+        found = workers.map(_bound, data.pieces, told, common=(terms,))
+        sums = workers.total(Sums.added, found)
+        gram, moment, constant, weight = (
+            array[population.columns] for array in sums.spread(len(data.tasks))
+        )
+        grams = GramDatafit(gram, moment, np.zeros(len(gram)))
+        if directions is None:
+            directions = told_directions(gram.sum(axis=0))
+        return cls(population, grams, directions, float(constant.sum()), float(weight.sum()))
+
+    @property
+    def constant(self) -> float:
+        return self.rest
+
+    @property
+    def n_rows(self) -> float:
+        return self.weight
+
+    def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
+        return PartitionedOdds.of(self.population, posterior, self.directions), prior
+
+
+def _by_piece(population: PartitionedPopulation, *arrays: np.ndarray) -> list[Any]:
+    """What each partition needs of arrays with an entry for each column of the population."""
+    data = population.data
+    inside = np.full(len(data.tasks), -1)
+    inside[population.columns] = np.arange(len(population.columns))
+    return [tuple(array[inside[places]] for array in arrays) for places in data.places]
+
+
+def _bound(terms: Terms, piece: Piece, own: Any) -> Sums:
+    """Quadratic bound of each task's rows; exact where the given weights have their scores.
+
+    Columns that are not of the population get weights too, which nobody looks at.
+    """
+    cells, places = piece.seen(terms.view)
+    X = cells.X if cells.rows is None else cells.X[cells.rows]
+    design = terms.units.design(X)
+    size, tasks = cells.n_features + 1, cells.n_tasks
+    gram, moment = np.zeros((tasks, size, size)), np.zeros((tasks, size))
+    constant, weight = np.zeros(tasks), np.zeros(tasks)
+    for start, stop in design.dense_blocks():
+        first, last, local = local_offsets(cells.offsets, start, stop)
+        rows = with_ones(design.dense_rows(start, stop))
+        share, signs = cells.weights[start:stop], cells.y[start:stop]
+        at = np.zeros(stop - start)
+        if own is not None:
+            weights, covariances = own
+            at = bound_places(rows, weights[first:last], covariances[first:last], local)
+        gram[first:last] += segment_gram(rows, 2.0 * share * bound_curvature(at), local)
+        moment[first:last] += segment_sum(rows * (0.5 * share * signs)[:, None], local)
+        constant[first:last] += segment_sum(bound_constant(share, at), local)
+        weight[first:last] += segment_sum(share, local)
+    return Sums((), places, (gram, moment, constant, weight))

@@ -1,0 +1,61 @@
+"""Sums over partitions, some of them by task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Arrays to be added up, and arrays with an entry for each of some tasks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.distributed.sums import Sums
+    >>> one = Sums((np.ones(1),), np.array([0, 2]), (np.array([1.0, 2.0]),))
+    >>> two = Sums((np.ones(1),), np.array([2, 3]), (np.array([5.0, 6.0]),))
+    >>> total = Sums.added([one, two])
+    >>> total.whole, total.spread(4)
+    ((array([2.]),), (array([1., 0., 7., 6.]),))
+    """
+
+    whole: tuple[Array, ...]
+    places: np.ndarray
+    by_task: tuple[Array, ...] = ()
+
+    @staticmethod
+    def added(parts: list[Sums]) -> Sums:
+        """Sum of all, over the tasks that any of them has."""
+        if len(parts) == 1:
+            return parts[0]
+        columns = zip(*(part.whole for part in parts), strict=True)
+        whole = tuple(sum(values[1:], values[0]) for values in columns)
+        if not parts[0].by_task:
+            return Sums(whole, parts[0].places)
+        places = parts[0].places
+        same = all(np.array_equal(part.places, places) for part in parts[1:])
+        if not same:
+            places = np.unique(np.concatenate([part.places for part in parts]))
+        by_task = tuple(
+            np.zeros((len(places), *array.shape[1:]), array.dtype) for array in parts[0].by_task
+        )
+        for part in parts:
+            inside: Any = slice(None) if same else np.searchsorted(places, part.places)
+            for total, array in zip(by_task, part.by_task, strict=True):
+                total[inside] += array
+        return Sums(whole, places, by_task)
+
+    def spread(self, tasks: int) -> tuple[Array, ...]:
+        """The arrays by task, with zeros for tasks that no partition has."""
+        if len(self.places) == tasks:
+            return self.by_task
+        full = tuple(np.zeros((tasks, *array.shape[1:]), array.dtype) for array in self.by_task)
+        for total, array in zip(full, self.by_task, strict=True):
+            total[self.places] = array
+        return full

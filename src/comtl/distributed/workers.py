@@ -1,0 +1,229 @@
+"""Who works on the partitions: a Dask cluster, or this process for want of one.
+
+A *handle* stands for a value that may live elsewhere. Work on the handles of all partitions is
+sent out at once, what comes of it is added up in a tree, and only the sum comes back. Every value
+is the outcome of a task whose arguments the scheduler knows, so that what is lost with a worker is
+made again from the partition itself.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+Handle = Any
+"""A value, or what stands for it: a future, or a recipe that is followed anew at each use."""
+
+BRANCHES = 8
+"""Values that one task of a reduction adds up."""
+SMALL = 2**16
+"""Bytes up to which a value goes along with each task rather than once to every worker."""
+ROOM = 0.5
+"""Share of the workers' memory that partitions may take up for good."""
+
+
+class LostClusterError(RuntimeError):
+    """The scheduler went away in the middle of a fit."""
+
+
+class Workers(ABC):
+    """Those who work on the partitions."""
+
+    @abstractmethod
+    def hold(self, value: Any) -> Handle:
+        """Hand out a value that every partition needs."""
+
+    @abstractmethod
+    def prepare(self, recipes: Sequence[Any]) -> list[Handle]:
+        """Values by their Dask recipes; as many stay in memory as there is room for."""
+
+    @abstractmethod
+    def follow(self, recipes: Sequence[Any]) -> list[Handle]:
+        """Values by their Dask recipes, small ones."""
+
+    @abstractmethod
+    def map(self, work: Callable[..., Any], *columns: Sequence[Any], common: Any = ()) -> list:
+        """Handles of ``work(*common, *own)`` for each partition, to be added up.
+
+        ``own`` is an entry of each of the columns.
+        """
+
+    @abstractmethod
+    def values(self, handles: list[Handle]) -> list[Any]:
+        """Bring values here."""
+
+    @property
+    @abstractmethod
+    def branches(self) -> int:
+        """Values added up by one task."""
+
+    def total(
+        self, add: Callable[[list[Any]], Any], handles: list[Handle], *, small: bool = False
+    ) -> Any:
+        """Sum of all, made in a tree; of a few ``small`` values it is made here."""
+        while len(handles) > self.branches:
+            groups = [
+                handles[start : start + self.branches]
+                for start in range(0, len(handles), self.branches)
+            ]
+            handles = self.map(partial(_added, add), groups)
+        if small:
+            return add(self.values(handles))
+        return self.values(self.map(partial(_added, add), [handles]))[0]
+
+    def each(self, handles: list[Handle]) -> list[Any]:
+        """Bring all values here, in order."""
+        return self.total(joined, self.map(_alone, handles))
+
+
+def _added(add: Callable[[list[Any]], Any], values: list[Any]) -> Any:
+    return add(values)
+
+
+def _alone(value: Any) -> list[Any]:
+    return [value]
+
+
+def joined(lists: list[list[Any]]) -> list[Any]:
+    """Lists of all partitions as one.
+
+    Examples
+    --------
+    >>> from comtl.distributed.workers import joined
+    >>> joined([[1], [2, 3]])
+    [1, 2, 3]
+    """
+    return [value for values in lists for value in values]
+
+
+class InProcess(Workers):
+    """One partition after the other in this process; the engine has threads of its own."""
+
+    branches = 2**30
+
+    def hold(self, value: Any) -> Handle:
+        return value
+
+    def prepare(self, recipes: Sequence[Any]) -> list[Handle]:
+        return [recipe.compute(scheduler="threads") for recipe in recipes]
+
+    follow = prepare
+
+    def map(self, work: Callable[..., Any], *columns: Sequence[Any], common: Any = ()) -> list:
+        return [work(*common, *own) for own in zip(*columns, strict=True)]
+
+    def values(self, handles: list[Handle]) -> list[Any]:
+        return handles
+
+
+class DaskWorkers(Workers):
+    """The workers of a Dask cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Connection to the scheduler.
+    """
+
+    branches = BRANCHES
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def hold(self, value: Any) -> Handle:
+        if _bytes(value) <= SMALL:
+            return value
+        # As the outcome of a task, not scattered: the scheduler can make it again.
+        with self._watched():
+            return self.client.submit(_same, value, pure=False)
+
+    def prepare(self, recipes: Sequence[Any]) -> list[Handle]:
+        with self._watched():
+            first = self.client.compute(recipes[0])
+            size = self.client.submit(sys.getsizeof, first, pure=False).result()
+            fit = int(min(self._room() / size, len(recipes)))
+            return [first, *self.client.compute(list(recipes[1:fit])), *recipes[max(fit, 1) :]]
+
+    def follow(self, recipes: Sequence[Any]) -> list[Handle]:
+        with self._watched():
+            return self.client.compute(list(recipes))
+
+    def _room(self) -> float:
+        """Bytes that partitions may take up for good: any, where Dask puts some of them on disk."""
+        import dask
+
+        if dask.config.get("distributed.worker.memory.target", None):
+            return float("inf")
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [worker["memory_limit"] or 0 for worker in workers]
+        return ROOM * sum(limits) if limits and all(limits) else float("inf")
+
+    def map(self, work: Callable[..., Any], *columns: Sequence[Any], common: Any = ()) -> list:
+        rows = list(zip(*columns, strict=True))
+        lazy = [number for number, own in enumerate(rows) if any(map(_is_recipe, own))]
+        with self._watched():
+            found: dict[int, Any] = {}
+            if lazy:
+                from dask import delayed
+
+                todo = delayed(work, pure=False)
+                graph = [todo(*common, *rows[number]) for number in lazy]
+                found.update(zip(lazy, self.client.compute(graph), strict=True))
+            ready = [number for number in range(len(rows)) if number not in found]
+            if ready:
+                columns = tuple(zip(*(rows[number] for number in ready), strict=True))
+                shared = [[one] * len(ready) for one in common]
+                futures = self.client.map(work, *shared, *columns, pure=False)
+                found.update(zip(ready, futures, strict=True))
+        return [found[number] for number in range(len(rows))]
+
+    def values(self, handles: list[Handle]) -> list[Any]:
+        with self._watched():
+            return self.client.gather(handles)
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Tell a cluster that is gone from an error of ours."""
+        from distributed.client import (
+            ClosedClientError,
+            CommClosedError,
+            FutureCancelledError,
+            FuturesCancelledError,
+        )
+
+        gone = (ClosedClientError, CommClosedError, FutureCancelledError, FuturesCancelledError)
+        with warnings.catch_warnings():
+            # Factors are small beside the rows, and they must go out somehow.
+            warnings.filterwarnings("ignore", "Sending large graph")
+            try:
+                yield
+            except (*gone, OSError) as error:
+                if not isinstance(error, gone) and self.client.status == "running":
+                    raise
+                raise LostClusterError(
+                    "The Dask scheduler went away in the middle of the work. Connect to a new "
+                    "cluster and fit again; with checkpoint= the fit goes on where it was."
+                ) from error
+
+
+def _bytes(value: Any) -> int:
+    """Bytes of the arrays in a value."""
+    if isinstance(value, tuple | list):
+        return sum(map(_bytes, value))
+    if hasattr(value, "__dict__"):
+        return sum(map(_bytes, vars(value).values()))
+    return getattr(value, "nbytes", 0)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _is_recipe(value: Any) -> bool:
+    """Whether this is a Delayed of Dask, which is imported by then if it is."""
+    return type(value).__module__.startswith("dask.delayed")

@@ -1,0 +1,280 @@
+r"""The one alternation that runs every model: block descent on the smoothed objective.
+
+.. math:: J = \sum_i ω_i ℓ(y_i, x_i^\top (w_0 + F S g_t) + b_t) + p_F(F) + p_S(S) + p_G(G)
+              + λ_0 \|w_0\|^2 + ρ \sum_t (b_t - b)^2
+
+One sweep solves for ``F`` with the shared part and the intercepts, then for ``G`` with the
+intercepts, then for ``S``, refreshes the relations, moves along the gauge and lowers the
+smoothing; a step beyond follows where it helps. Each lowers ``J`` or leaves it, so ``J`` never
+rises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..arrays import Array, namespace
+from ..datafits.datafit import Datafit, Expansion, TaskQuadratic
+from ..factors import Factors, State
+from ..penalties.factor_penalties import Penalty
+from ..saving.registry import saved
+from .balance import gauge_step
+from .block_steps import (
+    Inner,
+    core_step,
+    feature_step,
+    intercept_pooling,
+    intercept_step,
+    shared_step,
+    task_step,
+    whole_step,
+)
+from .extrapolation import Reach, beyond
+from .feature_system import feature_mixing
+from .memberships import task_moves
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the alternation runs: measured choices, see ``benchmarks/bench_engine.md``.
+
+    Parameters
+    ----------
+    max_iter, tol
+        Most sweeps, and the relative decrease of the objective at which to stop.
+    smoothing
+        Floor of ε relative to the square of the factor's largest singular value.
+    start_smoothing, shrink
+        Where ε starts and what each sweep multiplies it by.
+    inner
+        Tolerance and iterations of the iterative solvers within a step.
+    lengthen
+        Whether to try a step beyond each sweep.
+    """
+
+    max_iter: int = 100
+    tol: float = 1e-4
+    smoothing: float = 1e-2
+    start_smoothing: float = 1.0
+    shrink: float = 0.3
+    inner: Inner = field(default_factory=Inner)
+    lengthen: bool = True
+
+
+@saved
+@dataclass(frozen=True)
+class Step:
+    """Where the fit stands after a sweep; sweep 0 is the start.
+
+    ``reach`` and ``last`` are those of the step beyond: how far, and the factors it starts from.
+    """
+
+    sweep: int
+    objective: float
+    state: State
+    solvers: dict[str, str]
+    converged: bool = False
+    reach: Reach = field(default_factory=Reach)
+    last: Factors | None = None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A model: penalties by factor, ranks, what is held, shared part and intercepts.
+
+    Parameters
+    ----------
+    penalties : dict
+        For "F", "G" and, for three factors, "S": a penalty, or the strength of a learned
+        relation as a number.
+    ranks : tuple of int
+        Columns of ``F`` and of ``G``.
+    held : dict
+        Factors that are given and not learned. A held square ``F`` is the identity: ``G`` then
+        holds the weights themselves.
+    shared : float or None
+        Ridge penalty of the common part.
+    intercept : bool
+        Whether to fit intercepts.
+    pooling : float or None
+        Penalty of the tasks' deviations from the common intercept: infinite for one intercept in
+        common, next to zero for one of each task's own, None for an estimate from the data.
+    """
+
+    penalties: Mapping[str, Penalty | float]
+    ranks: tuple[int, int]
+    held: dict[str, Array] | None = None
+    shared: float | None = None
+    intercept: bool = True
+    pooling: float | None = None
+
+
+def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[Step]:
+    """Yield the fit after each sweep, until it converges or ``max_iter`` sweeps are done."""
+    expansion = datafit.expand(state.factors)
+    objective = expansion.value + state.regularizer
+    start = Step(0, objective, state, {"rows": datafit.name})
+    yield start
+    if schedule.max_iter:
+        start = _next(datafit, expansion, state, start, schedule)
+        yield start
+        yield from resume(datafit, start, schedule)
+
+
+def resume(datafit: Datafit, step: Step, schedule: Schedule) -> Iterator[Step]:
+    """Yield what comes after a sweep of :func:`alternate`, as if it had gone on."""
+    while not step.converged and step.sweep < schedule.max_iter:
+        start = step.last if schedule.lengthen else None
+        state, expansion, reach = _lengthened(
+            datafit, start, step.state, step.objective, step.reach
+        )
+        before = replace(step, reach=reach)
+        step = _next(datafit, expansion, state, before, schedule)
+        yield step
+
+
+def _next(
+    datafit: Datafit, expansion: Expansion, state: State, before: Step, schedule: Schedule
+) -> Step:
+    """Step after a sweep from a state."""
+    at_once = _solved_at_once(datafit, state)
+    state, loss, solvers = _sweep(datafit, expansion, state, schedule, at_once)
+    objective = loss + state.regularizer
+    # With many features the smoothing's constant would dwarf all that is left to gain.
+    scale = abs(objective - state.least)
+    small = before.objective - objective <= schedule.tol * scale
+    done = state.settled and (small or at_once)
+    last = before.state.factors if before.sweep else None
+    return Step(before.sweep + 1, objective, state, solvers, done, before.reach, last)
+
+
+def _lengthened(
+    datafit: Datafit, last: Factors | None, state: State, objective: float, reach: Reach
+) -> tuple[State, Expansion, Reach]:
+    """Go beyond the sweep that began at the last factors, if that lowers the objective."""
+    if last is not None and state.settled:
+        ahead = beyond(last, state, reach.share)
+        there = datafit.expand(ahead.factors)
+        if there.value_with(feature_mixing(ahead)) + ahead.regularizer < objective:
+            return ahead, there, reach.after(True)
+        reach = reach.after(False)
+    return state, datafit.expand(state.factors), reach
+
+
+def _sweep(
+    datafit: Datafit, expansion: Expansion, state: State, schedule: Schedule, at_once: bool
+) -> tuple[State, float, dict[str, str]]:
+    """Return the state after one sweep, its loss, and which solvers ran.
+
+    With ``at_once`` the whole step solves for the task factor too.
+    """
+    inner = schedule.inner
+    solvers = {"rows": datafit.name}
+    if "F" in state.fixed or not state.penalties["F"].smooth:
+        if "F" not in state.fixed:
+            point, solution = feature_step(datafit, expansion, state, inner)
+            solvers["F"] = solution.solver
+            state = descend(datafit, state, state.at(point))
+            expansion = datafit.expand(state.factors)
+        if state.whole and state.shared is not None:
+            point, solution = whole_step(expansion.task_quadratic(state.factors.F), state)
+            state = descend(datafit, state, state.at(point))
+        elif state.shared is not None or state.intercept:
+            point, solution = shared_step(datafit, expansion, state, inner)
+            state = descend(datafit, state, state.at(point))
+    else:
+        point, solution = feature_step(datafit, expansion, state, inner)
+        solvers["F"] = solution.solver
+        state = descend(datafit, state, state.at(point)).refreshed("F")
+    quadratic = _by_task(datafit, state)
+    held = state.fixed | {"G"} if at_once else state.fixed
+    for name, step in (("G", task_step), ("S", core_step)):
+        if name in state.penalties and name not in held:
+            if state.penalties[name].hard:
+                point, solution = task_moves(datafit, quadratic, state)
+            else:
+                point, solution = step(quadratic, state, inner)
+            solvers[name] = solution.solver
+            before, state = state, descend(datafit, state, state.at(point))
+            quadratic = _moved(datafit, quadratic, before, state)
+            state = state.refreshed(name)
+    if state.intercept:
+        point = intercept_step(quadratic.slopes, quadratic.curvatures, state)
+        before, state = state, descend(datafit, state, state.at(point))
+        quadratic = _moved(datafit, quadratic, before, state)
+    # From here on the weights stay, and with them the loss.
+    state = gauge_step(state)
+    for name, penalty in state.penalties.items():
+        factor = getattr(state.factors, name)
+        lower = penalty.annealed(factor, schedule.shrink, schedule.smoothing)
+        state = state.penalized(**{name: lower})
+    return pooled(datafit, quadratic, state), quadratic.value, solvers
+
+
+def _solved_at_once(datafit: Datafit, state: State) -> bool:
+    """Whether the whole step leaves nothing to do: a squared loss, and no tasks to relate."""
+    if not (datafit.loss.quadratic and state.whole and state.shared is not None):
+        return False
+    penalty = state.penalties["G"]
+    related = not penalty.smooth or penalty.curvature(state.factors.G)[1].shape[1] > 0
+    return not related and state.factors.S is None and not state.pools
+
+
+def _by_task(datafit: Datafit, state: State) -> TaskQuadratic:
+    """Loss by what a sweep may still move after ``F``: the tasks' intercepts, mostly more."""
+    point = state.factors
+    if _only_features(state):
+        return intercept_quadratic(datafit, point)
+    return datafit.expand(point).task_quadratic(point.F)
+
+
+def intercept_quadratic(datafit: Datafit, point: Factors) -> TaskQuadratic:
+    """Loss by the intercepts alone."""
+    expansion = datafit.expand(point)
+    _, slopes = expansion.gradient(point.mixing[:, :0])
+    sums = expansion.curvature_sums
+    return TaskQuadratic(sums[:, None, None], slopes[:, None], expansion.value)
+
+
+def _only_features(state: State) -> bool:
+    """Whether no factor but ``F`` is learned."""
+    return state.penalties.keys() <= state.fixed | {"F"}
+
+
+def _moved(datafit: Datafit, quadratic: TaskQuadratic, old: State, new: State) -> TaskQuadratic:
+    """Loss by the same unknowns at a new point with the same ``F``."""
+    if not datafit.loss.quadratic:
+        return _by_task(datafit, new)
+    before, now = old.factors, new.factors
+    step = (now.intercepts - before.intercepts)[:, None]
+    if not _only_features(new):
+        step = namespace(step).concat([now.mixing - before.mixing, step], axis=1)
+    return quadratic.moved(step)
+
+
+def descend(datafit: Datafit, old: State, new: State) -> State:
+    """Return the new state, or a point before it on the segment where the objective is lower.
+
+    For a quadratic loss the step is exact. Otherwise it is a Newton step of a convex block, so
+    halving finds a lower point unless the old one is the minimum.
+    """
+    if datafit.loss.quadratic:
+        return new
+    loss = datafit.line(old.factors, new.factors)
+    before = loss(0.0) + old.regularizer
+    share = 1.0
+    for _ in range(25):
+        point = old.at(old.factors.towards(new.factors, share))
+        if loss(share) + point.regularizer <= before:
+            return point
+        share *= 0.5
+    return old
+
+
+def pooled(datafit: Datafit, quadratic: TaskQuadratic, state: State) -> State:
+    """Lower the penalty of the intercepts' deviations to its present estimate, never raise it."""
+    if not state.pools:
+        return state
+    estimate = intercept_pooling(quadratic, datafit, state)
+    return state.with_(pooling=min(state.pooling, estimate))

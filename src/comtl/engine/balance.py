@@ -1,0 +1,108 @@
+r"""Moves along which ``W`` stays put and the penalty falls, in closed form.
+
+Splitting ``W = UσVᵀ`` between the factors is free: ``F = Uσ^x``, ``S = σ^y``, ``G = Vσ^z`` with
+``x + y + z = 1``. A penalty with root ``q`` (1 for the learned relation, 2 for ridge) is lowest
+when its factor takes the share ``(1/q) / Σ(1/q)`` of the exponent; scalars then balance the
+penalties' values. Without this step the alternation creeps along the valley.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..arrays import Array, namespace
+from ..factors import Factors, State, thin_svd
+from ..penalties.factor_penalties import Penalty
+
+
+def gauge_step(state: State) -> State:
+    """Return the state with the same ``W`` and the lowest penalty found.
+
+    Factors that are held, an unpenalised core (whose scale the objective does not see) and
+    constraints without scale leave nothing to move.
+    """
+    if state.fixed:
+        return state
+    # A split shows its worth only once balanced.
+    candidates = (state, balanced(state), balanced(_split(state)))
+    return min(candidates, key=lambda candidate: candidate.regularizer)
+
+
+def split_exponents(penalties: dict[str, Penalty]) -> dict[str, float] | None:
+    """Share of ``log σ`` that each factor takes; None where a penalty breaks the symmetry.
+
+    Examples
+    --------
+    >>> from comtl.engine.balance import split_exponents
+    >>> from comtl.penalties.factor_penalties import Ridge
+    >>> split_exponents({"F": Ridge(1.0), "G": Ridge(1.0)})
+    {'F': 0.5, 'G': 0.5}
+    """
+    inverse: dict[str, float] = {}
+    for name, penalty in penalties.items():
+        if penalty.root is None:
+            return None
+        inverse[name] = 1.0 / penalty.root
+    total = sum(inverse.values())
+    return {name: value / total for name, value in inverse.items()}
+
+
+def rectangular(values: Array, rows: int, columns: int) -> Array:
+    """Rectangular diagonal matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.engine.balance import rectangular
+    >>> rectangular(np.array([2.0]), 1, 2)
+    array([[2., 0.]])
+    """
+    xp = namespace(values)
+    matrix = xp.zeros((rows, columns), dtype=values.dtype)
+    count = values.shape[0]
+    matrix[:count, :count] = values[:, None] * xp.eye(count, dtype=values.dtype)
+    return matrix
+
+
+def split_factors(factors: Factors, exponents: dict[str, float]) -> Factors:
+    """Return factors with the same ``W``, its singular values split by the exponents."""
+    K1, K2 = factors.F.shape[1], factors.G.shape[1]
+    rank = min(K1, K2)
+    U, sigma, V = thin_svd(factors.directions, factors.G)
+    U, sigma, V = U[:, :rank], sigma[:rank], V[:, :rank]
+    F = (U * sigma[None, :] ** exponents["F"]) @ rectangular(sigma**0, sigma.shape[0], K1)
+    G = (V * sigma[None, :] ** exponents["G"]) @ rectangular(sigma**0, sigma.shape[0], K2)
+    core = None
+    if factors.S is not None:
+        core = rectangular(sigma ** exponents["S"], K1, K2)
+    return factors.with_(F=F, S=core, G=G)
+
+
+def _split(state: State) -> State:
+    exponents = split_exponents(dict(state.penalties))
+    if exponents is None:
+        return state
+    return state.at(split_factors(state.factors, exponents)).refreshed("F").refreshed("G")
+
+
+def balanced(state: State) -> State:
+    """Scale the factors by numbers of product one so that no penalty can be traded down."""
+    logs, inverse = {}, {}
+    for name, penalty in state.penalties.items():
+        if penalty.degree is None:
+            continue
+        # A factor without penalty would take all the scale; there is no balance.
+        pull = penalty.pull(getattr(state.factors, name))
+        if not pull > 0.0:
+            return state
+        logs[name] = math.log(pull)
+        inverse[name] = 1.0 / penalty.degree
+    if len(logs) < 2:
+        return state
+    level = sum(inverse[n] * logs[n] for n in logs) / sum(inverse.values())
+    for name in logs:
+        scale = math.exp(inverse[name] * (level - logs[name]))
+        scaled = getattr(state.factors, name) * scale
+        state = state.at(state.factors.with_(**{name: scaled}))
+        state = state.penalized(**{name: state.penalties[name].scaled(scale)})
+    return state

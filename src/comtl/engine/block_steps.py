@@ -1,0 +1,300 @@
+r"""The block steps of the alternation: features, tasks, core, intercepts.
+
+Each step minimises the local quadratic model of the loss plus the penalty over one block and
+returns the new factors with the solution that led there. Which solver ran is its ``solver``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..arrays import Array, namespace
+from ..datafits.datafit import Datafit, Expansion, TaskQuadratic
+from ..factors import Factors, State
+from ..solvers.arrow import solve_arrow
+from ..solvers.conjugate_gradient import conjugate_gradient
+from ..solvers.dense import solve_symmetric
+from ..solvers.proximal import proximal_gradient
+from ..solvers.solution import Solution
+from ..solvers.woodbury import coupled_blocks, paired, regular
+from .feature_system import FeatureSystem
+from .memberships import feature_moves
+
+DENSE_UNKNOWNS = 100
+WOODBURY_WIDTH = 12
+"""Largest sizes of the direct solvers; see benchmarks/bench_engine.md."""
+
+
+@dataclass(frozen=True)
+class Inner:
+    """Tolerance and most iterations of the iterative solvers within a step."""
+
+    tol: float = 0.3
+    max_iter: int = 100
+
+
+def choose_feature_solver(datafit: Datafit, state: State) -> str:
+    """Name of the solver of the feature step: by penalty, size and shared rows.
+
+    ``"moves"`` for hard clusters, ``"proximal"`` where the penalty is not smooth, ``"dense"`` for
+    few unknowns, ``"sylvester"`` (exact) where all tasks share their rows, ``"cg"`` otherwise.
+    """
+    if state.penalties["F"].hard:
+        return "moves"
+    if not state.penalties["F"].smooth:
+        return "proximal"
+    unknowns = state.factors.F.shape[0] * (state.factors.F.shape[1] + 1) + datafit.n_tasks
+    if unknowns <= DENSE_UNKNOWNS:
+        return "dense"
+    if datafit.same_design and state.shared is None:
+        return "sylvester"
+    return "cg"
+
+
+def feature_step(
+    datafit: Datafit, expansion: Expansion, state: State, inner: Inner
+) -> tuple[Factors, Solution]:
+    """Minimise over ``F``, the shared part and the intercepts together."""
+    solver = choose_feature_solver(datafit, state)
+    if solver == "moves":
+        return feature_moves(datafit, expansion, state)
+    if solver == "proximal":
+        return _proximal_feature_step(expansion, state, inner)
+    system = FeatureSystem(datafit, expansion, state)
+    if solver == "dense":
+        solution = solve_symmetric(system.matrix(), system.right())
+        return system.moved(solution.value), solution
+    if solver == "sylvester":
+        # Rows are centred and shared, so the intercepts do not meet the slopes.
+        matrix, deviations, offset = system.unpack(system.right())
+        solution = system.sylvester().solve(matrix)
+        still = system.flat(solution.value, 0.0 * deviations, 0.0 * offset)
+        moved = system.moved(still)
+        fresh = datafit.expand(moved)
+        _, sums = fresh.gradient(system.mixing[:, :0])
+        return intercept_step(sums, fresh.curvature_sums, state.at(moved)), solution
+    return _by_conjugate_gradients(system, inner)
+
+
+def _by_conjugate_gradients(system: FeatureSystem, inner: Inner) -> tuple[Factors, Solution]:
+    solution = conjugate_gradient(
+        system.operator,
+        system.right(),
+        preconditioner=system.preconditioner(inner.tol),
+        tol=inner.tol,
+        max_iter=inner.max_iter,
+    )
+    return system.moved(solution.value), solution
+
+
+def _proximal_feature_step(
+    expansion: Expansion, state: State, inner: Inner
+) -> tuple[Factors, Solution]:
+    point, penalty = state.factors, state.penalties["F"]
+    alpha, _ = penalty.curvature(point.F)
+    mixing = point.mixing
+    still = namespace(point.F).zeros_like(point.deviations)
+
+    def operator(step: Array) -> Array:
+        return expansion.normal(step, mixing, still)[0] + alpha * step
+
+    gradient = expansion.gradient(mixing)[0] + penalty.gradient(point.F)
+    solution = proximal_gradient(
+        operator, gradient, point.F, penalty, tol=0.1 * inner.tol, max_iter=inner.max_iter
+    )
+    return point.with_(F=solution.value), solution
+
+
+def shared_step(
+    datafit: Datafit, expansion: Expansion, state: State, inner: Inner
+) -> tuple[Factors, Solution]:
+    """Minimise over the shared part and the intercepts, the factors held."""
+    system = FeatureSystem(datafit, expansion, state, factor=False)
+    return _by_conjugate_gradients(system, inner)
+
+
+def task_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:
+    """Minimise over ``G`` and the deviations of the intercepts."""
+    point, penalty = state.factors, state.penalties["G"]
+    xp = namespace(point.G)
+    width = point.G.shape[1]
+    alpha, low = penalty.curvature(point.G)
+    if 0 < low.shape[1] < width:
+        # With fewer tasks than columns the relation has fewer directions than a block unknowns.
+        short = width - low.shape[1]
+        low = xp.concat([low, xp.zeros((low.shape[0], short), dtype=low.dtype)], axis=1)
+    slope, core = penalty.gradient(point.G), point.S
+    turn = penalty.turn(point.G)
+    if turn is not None:
+        slope, core = slope @ turn, turn if core is None else core @ turn
+    ridge = xp.full(width, alpha, dtype=slope.dtype)
+    push = slope
+    if state.pooled and penalty.smooth:
+        pooled = 2.0 * state.pooling
+        push = xp.concat([slope, pooled * point.deviations[:, None]], axis=1)
+        ridge = xp.concat([ridge, xp.full(1, pooled, dtype=slope.dtype)])
+    narrow = low.shape[1] == width and width <= WOODBURY_WIDTH
+    if penalty.smooth and (narrow or not low.shape[1]):
+        return _tasks_moved(state, quadratic.solve(core, low, ridge, push), turn)
+    hessian, _, _, right = quadratic.system(core, low, ridge, push)
+    if not penalty.smooth:
+        # None of these penalties couples tasks, so each has its own length of step.
+        steepest = xp.linalg.eigvalsh(regular(hessian, ridge))[:, -1:]
+        solution = proximal_gradient(
+            coupled_blocks(hessian, low, ridge),
+            -right,
+            point.G,
+            penalty,
+            bound=xp.where(steepest > 0.0, steepest, xp.ones_like(steepest)),
+            tol=0.1 * inner.tol,
+            max_iter=inner.max_iter,
+        )
+        return point.with_(G=solution.value), solution
+    inverse = xp.linalg.inv(regular(hessian, ridge))
+    solution = conjugate_gradient(
+        coupled_blocks(hessian, low, ridge, width),
+        right,
+        preconditioner=lambda r: (inverse @ r[:, :, None])[:, :, 0],
+        tol=inner.tol,
+        max_iter=inner.max_iter,
+    )
+    return _tasks_moved(state, solution, turn)
+
+
+def _tasks_moved(state: State, solution: Solution, turn: Array | None) -> tuple[Factors, Solution]:
+    """Point after a step of the task factor and, where they are fitted, the deviations."""
+    point, step = state.factors, solution.value
+    width = point.G.shape[1]
+    own = step[:, :width]
+    changes = {"G": point.G + (own if turn is None else own @ turn.T)}
+    if state.pooled:
+        changes["deviations"] = point.deviations + step[:, width]
+    return point.with_(**changes), solution
+
+
+def whole_step(quadratic: TaskQuadratic, state: State) -> tuple[Factors, Solution]:
+    """Minimise over the shared part, ``G`` and all intercepts together, where ``F`` is one.
+
+    The penalty of ``G`` must be smooth; what it couples between tasks is left to the task step.
+    """
+    point, penalty = state.factors, state.penalties["G"]
+    xp = namespace(point.G)
+    width = point.G.shape[1]
+    alpha, _ = penalty.curvature(point.G)
+    own, common = width + int(state.pooled), width + int(state.intercept)
+    slope = penalty.gradient(point.G)
+    ridge = xp.full(width, alpha, dtype=slope.dtype)
+    base = xp.full(width, 2.0 * (state.shared or 0.0), dtype=slope.dtype)
+    pull = base * point.shared
+    if state.pooled:
+        double = 2.0 * state.pooling
+        ridge = xp.concat([ridge, xp.full(1, double, dtype=slope.dtype)])
+        slope = xp.concat([slope, double * point.deviations[:, None]], axis=1)
+    if state.intercept:
+        none = xp.zeros(1, dtype=slope.dtype)
+        base, pull = xp.concat([base, none]), xp.concat([pull, none])
+    solution = solve_arrow(
+        quadratic.hessian[:, :common, :common],
+        ridge,
+        base,
+        -(quadratic.gradient[:, :own] + slope),
+        -(xp.sum(quadratic.gradient[:, :common], axis=0) + pull),
+    )
+    each, shared = solution.value[:-1, :], solution.value[-1, :]
+    changes = {"G": point.G + each[:, :width], "shared": point.shared + shared[:width]}
+    if state.pooled:
+        changes["deviations"] = point.deviations + each[:, width]
+    if state.intercept:
+        changes["offset"] = point.offset + float(shared[width])
+    return point.with_(**changes), solution
+
+
+def core_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:
+    """Minimise over ``S``: a dense system of K1·K2 unknowns."""
+    point, penalty = state.factors, state.penalties["S"]
+    xp = namespace(point.G)
+    K1, K2 = point.S.shape
+    matrix, gradient = quadratic.core_sums(point.G, K1)
+    matrix = paired(matrix, K1, K2)
+    alpha, _ = penalty.curvature(point.S)
+    matrix = matrix + alpha * xp.eye(K1 * K2, dtype=matrix.dtype)
+    gradient = gradient + penalty.gradient(point.S)
+    if penalty.smooth:
+        solution = solve_symmetric(matrix, -xp.reshape(gradient, (-1,)), floor=alpha)
+        return point.with_(S=point.S + xp.reshape(solution.value, (K1, K2))), solution
+
+    def operator(step: Array) -> Array:
+        return xp.reshape(matrix @ xp.reshape(step, (-1,)), (K1, K2))
+
+    solution = proximal_gradient(
+        operator, gradient, point.S, penalty, tol=0.1 * inner.tol, max_iter=10 * inner.max_iter
+    )
+    return point.with_(S=solution.value), solution
+
+
+def intercept_step(slopes: Array, curvatures: Array, state: State) -> Factors:
+    """Minimise over offset and deviations, given each task's summed derivatives."""
+    point = state.factors
+    if not state.intercept:
+        return point
+    xp = namespace(point.deviations)
+    if not state.pooled:
+        total = float(xp.sum(curvatures))
+        move = float(xp.sum(slopes)) / total if total > 0.0 else 0.0
+        return point.with_(offset=point.offset - move)
+    double = 2.0 * state.pooling
+    pull = _pull(slopes, curvatures, state)
+    share = double / (curvatures + double)
+    stiffness = float(xp.sum(curvatures * share))
+    move = -float(xp.sum(slopes - curvatures * pull)) / stiffness if stiffness > 0.0 else 0.0
+    deviations = point.deviations - pull - (1.0 - share) * move
+    return point.with_(offset=point.offset + move, deviations=deviations)
+
+
+def deviation_step(slopes: Array, curvatures: Array, state: State) -> Factors:
+    """Minimise over the deviations alone, the offset held."""
+    point = state.factors
+    if not state.pooled:
+        return point
+    return point.with_(deviations=point.deviations - _pull(slopes, curvatures, state))
+
+
+def _pull(slopes: Array, curvatures: Array, state: State) -> Array:
+    """Way of each deviation down to its minimum, the offset held."""
+    double = 2.0 * state.pooling
+    return (slopes + double * state.factors.deviations) / (curvatures + double)
+
+
+def intercept_pooling(quadratic: TaskQuadratic, datafit: Datafit, state: State) -> float:
+    """Estimate the penalty of the deviations, noise over variance, from the residuals at hand.
+
+    A one-way random-effects moment estimate (DerSimonian and Laird) on the working residuals
+    with the tasks' present deviations put back. Infinite where they show no spread beyond noise.
+    """
+    point = state.factors
+    if not state.intercept or datafit.n_tasks == 1:
+        return float("inf")
+    xp = namespace(point.deviations)
+    slopes, sums = quadratic.slopes, quadratic.curvatures
+    # A task whose labels are all beyond doubt has next to no curvature left, and no say.
+    clear = sums > 1e-6 * datafit.n_weighted / datafit.n_tasks
+    sums = xp.where(clear, sums, xp.zeros_like(sums))
+    safe = xp.where(clear, sums, xp.ones_like(sums))
+    means = point.deviations - slopes / safe
+    total = float(xp.sum(sums))
+    freedom = datafit.n_weighted - datafit.n_tasks
+    if freedom <= 0.0 or not total > 0.0:
+        return float("inf")
+    # The factors have taken their share of the noise: at most so many numbers, penalised ones.
+    P, rank = datafit.n_features, min(point.F.shape[1], point.G.shape[1])
+    rank = 0 if state.fixed >= {"F", "G"} else rank
+    taken = rank * (P + datafit.n_tasks - rank) + (P if state.shared is not None else 0)
+    freedom = max(freedom - taken, 0.75 * freedom)
+    center = float(xp.sum(sums * means)) / total
+    between = float(xp.sum(sums * (means - center) ** 2))
+    # For squared loss 2·value is Σ h e²; what the task means explain of it is taken off.
+    within = 2.0 * quadratic.value - float(xp.sum(xp.where(clear, slopes**2 / safe, 0.0 * safe)))
+    noise = datafit.loss.dispersion(max(within, 0.0), freedom)
+    spread = total - float(xp.sum(sums**2)) / total
+    variance = (between - (datafit.n_tasks - 1) * noise) / spread if spread > 0.0 else 0.0
+    return noise / (2.0 * variance) if variance > 0.0 else float("inf")

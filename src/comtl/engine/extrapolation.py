@@ -1,0 +1,95 @@
+r"""A step beyond each sweep, along the way from the last one.
+
+Block descent creeps along the valley where ``F`` and ``G`` trade off. Two sweeps show its
+direction, where penalties see singular values alone once their factors are turned to match: ``F``
+and ``G`` are then defined up to a rotation. The longer step is kept only where it lowers the
+objective; its length follows how often that is so. See benchmarks/bench_engine.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..arrays import Array, namespace
+from ..factors import Factors, State
+from ..penalties.factor_penalties import spectral
+from ..saving.registry import saved
+
+
+@saved
+@dataclass(frozen=True)
+class Reach:
+    """How far to go beyond a sweep, as a share of its step."""
+
+    share: float = 0.5
+    longer: float = 1.3
+    shorter: float = 0.5
+    most: float = 8.0
+
+    def after(self, success: bool) -> Reach:
+        """Return the reach to try next.
+
+        Examples
+        --------
+        >>> from comtl.engine.extrapolation import Reach
+        >>> Reach().after(True).share, Reach().after(False).share
+        (0.65, 0.25)
+        """
+        factor = self.longer if success else self.shorter
+        return replace(self, share=min(factor * self.share, self.most))
+
+
+def can_turn(state: State) -> bool:
+    """Whether factors may be turned freely: all learned, penalised by singular values alone."""
+    return not state.fixed and spectral(state.penalties.values())
+
+
+def beyond(last: Factors, state: State, share: float) -> State:
+    """State beyond the present one, on the line from the last factors.
+
+    Factors that may not turn, since one is held or a penalty sees single entries, are taken as
+    they are; a step out of bounds is brought back.
+    """
+    point = state.factors
+    left, core, right = last.F, last.S, last.G
+    if can_turn(state):
+        if core is None:
+            one = other = rotation(last.F.T @ point.F + last.G.T @ point.G)
+        else:
+            one, other = rotation(last.F.T @ point.F), rotation(last.G.T @ point.G)
+            core = one.T @ core @ other
+        left, right = left @ one, right @ other
+
+    def further(before: Array, now: Array) -> Array:
+        return now + share * (now - before)
+
+    moved = {}
+    for name, before in (("F", left), ("S", core), ("G", right)):
+        if before is not None and name not in state.fixed:
+            ahead = further(before, getattr(point, name))
+            moved[name] = state.penalties[name].prox(ahead, 0.0)
+    point = point.with_(
+        **moved,
+        shared=further(last.shared, point.shared),
+        offset=further(last.offset, point.offset),
+        deviations=further(last.deviations, point.deviations),
+    )
+    state = state.at(point)
+    for name in moved:
+        state = state.refreshed(name)
+    return state
+
+
+def rotation(product: Array) -> Array:
+    """Orthogonal matrix nearest to a small square one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.engine.extrapolation import rotation
+    >>> rotation(np.array([[0.0, 2.0], [-3.0, 0.0]])).round(6) + 0.0
+    array([[ 0.,  1.],
+           [-1.,  0.]])
+    """
+    left, _, right = namespace(product).linalg.svd(product)
+    return left @ right

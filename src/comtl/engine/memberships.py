@@ -1,0 +1,140 @@
+r"""Hard clusters: each row of a factor belongs to one column, and moves where the loss falls.
+
+With memberships on both sides :math:`W = F S G^\top` is constant on blocks of features and tasks,
+and ``S`` holds the blocks' weights: K1 and K2 are numbers of clusters and may differ for good.
+A row moves by what the loss of the data says, not by distances between weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..arrays import Array, namespace, to_numpy
+from ..datafits.datafit import Datafit, Expansion, TaskQuadratic
+from ..factors import Factors, State
+from ..penalties.factor_penalties import Constraint
+from ..saving.registry import saved
+from ..solvers.solution import Solution
+
+ROUNDS = 20
+"""Most rounds of moves in one step; what is left is for the next sweep."""
+
+
+@saved
+@dataclass(frozen=True)
+class Membership(Constraint):
+    """Rows have one entry of one, all others zero. ``strength`` has no part in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.engine.memberships import Membership
+    >>> Membership().prox(np.array([[2.0, 0.0], [0.4, 0.6]]), step=1.0)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    hard: ClassVar[bool] = True
+
+    def prox(self, factor: Array, step: Array | float) -> Array:
+        return indicators(labels_of(factor), factor)
+
+
+def labels_of(factor: Array) -> np.ndarray:
+    """Column of the largest entry of each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.engine.memberships import labels_of
+    >>> labels_of(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    array([1, 0])
+    """
+    return np.array(to_numpy(namespace(factor).argmax(factor, axis=1)))
+
+
+def indicators(labels: np.ndarray, like: Array) -> Array:
+    """Memberships of given labels; ``like`` gives columns, namespace and type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.engine.memberships import indicators
+    >>> indicators(np.array([1, 0]), np.zeros((2, 2)))
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    xp = namespace(like)
+    return xp.take(xp.eye(like.shape[1], dtype=like.dtype), xp.asarray(labels), axis=0)
+
+
+def feature_moves(datafit: Datafit, expansion: Expansion, state: State) -> tuple[Factors, Solution]:
+    """Move features between clusters, round by round, as long as the loss falls.
+
+    What a move gains is foreseen with the pooled variance of the feature, the others at rest; a
+    round takes the best moves, as many as lower the loss together.
+    """
+    mixing = state.factors.mixing
+    covariance = datafit.covariance
+    spread = (covariance.basis**2) @ (covariance.values - covariance.rest) + covariance.rest
+    curvature = (mixing * expansion.curvature_sums[:, None]).T @ mixing
+    point, rounds, moved = state.factors, 0, True
+    while moved and rounds < ROUNDS:
+        slope, _ = expansion.gradient(mixing)
+        hessian = spread[:, None, None] * curvature[None, :, :]
+        gains = _gains(to_numpy(slope), to_numpy(hessian), labels_of(point.F))
+        point, expansion, moved = _taken(datafit, expansion, point, "F", gains)
+        rounds += 1
+    return point, Solution(point.F, "moves", not moved, {"iterations": rounds})
+
+
+def task_moves(
+    datafit: Datafit, quadratic: TaskQuadratic, state: State
+) -> tuple[Factors, Solution]:
+    """Move each task to the cluster that serves its own rows best."""
+    point = state.factors
+    slope, hessian = quadratic.gradient[:, :-1], quadratic.hessian[:, :-1, :-1]
+    if point.S is not None:
+        slope, hessian = slope @ point.S, point.S.T @ (hessian @ point.S)
+    labels = labels_of(point.G)
+    gains = _gains(to_numpy(slope), to_numpy(hessian), labels)
+    if datafit.loss.quadratic:
+        # Tasks do not meet in the loss, so that all moves hold together.
+        better = np.where(gains.max(axis=1) > 0.0, gains.argmax(axis=1), labels)
+        point = point.with_(G=indicators(better, point.G))
+    else:
+        point, _, _ = _taken(datafit, datafit.expand(point), point, "G", gains)
+    return point, Solution(point.G, "moves")
+
+
+def _gains(slope: np.ndarray, hessian: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Fall of the quadratic model for every row and every cluster it may move to."""
+    rows = np.arange(len(labels))
+    own = hessian[rows, labels, labels][:, None]
+    bend = np.diagonal(hessian, axis1=1, axis2=2) - 2.0 * hessian[rows, labels, :] + own
+    gains = slope[rows, labels][:, None] - slope - 0.5 * bend
+    gains[rows, labels] = 0.0
+    return gains
+
+
+def _taken(
+    datafit: Datafit, expansion: Expansion, point: Factors, name: str, gains: np.ndarray
+) -> tuple[Factors, Expansion, bool]:
+    """Take all moves that promise a gain, or the better half of them, and so on, if J falls."""
+    factor = getattr(point, name)
+    gain, better = gains.max(axis=1), gains.argmax(axis=1)
+    order = np.argsort(-gain, kind="stable")[: np.count_nonzero(gain > 0.0)]
+    # Beyond rounding, or rows could move to and fro for ever.
+    least = expansion.value - 1e-10 * abs(expansion.value)
+    while len(order):
+        labels = labels_of(factor)
+        labels[order] = better[order]
+        there = point.with_(**{name: indicators(labels, factor)})
+        ahead = datafit.expand(there)
+        if ahead.value < least:
+            return there, ahead, True
+        order = order[: len(order) // 2]
+    return point, expansion, False

@@ -1,0 +1,300 @@
+"""From validated cells to the problem the engine solves, and its solution back to user units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial, singledispatch
+from typing import Any
+
+import numpy as np
+
+from ..arrays import (
+    DENSE_BYTES,
+    DENSE_SIDE,
+    Array,
+    PickedRows,
+    beside,
+    bits_of,
+    namespace,
+    on_device,
+    taken,
+    weighted_mean,
+)
+from ..datafits.datafit import Datafit
+from ..datafits.gram_datafit import GramDatafit
+from ..datafits.rows_datafit import RowsDatafit
+from ..factors import Factors
+from ..linear import LinearTasks
+from ..losses import Loss
+from ..rows.design import Design
+from ..rows.observations import TaskData
+from ..saving.registry import saved
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Centre and scale of features and target that the engine works in."""
+
+    shift: np.ndarray
+    inverse_scale: np.ndarray
+    target_shift: float
+    target_scale: float
+
+    def design(self, X: object) -> Design:
+        """Standardised view of other rows."""
+        return Design(X, self.shift, self.inverse_scale)
+
+    def target(self, y: Array) -> Array:
+        """Target in the engine's units."""
+        return (y - self.target_shift) / self.target_scale
+
+    def intercepts(self, intercepts: Array, meeting_shift: Array) -> Array:
+        """User's intercepts; ``meeting_shift`` is each task's weights times the feature shift."""
+        return self.target_scale * (intercepts - meeting_shift) + self.target_shift
+
+    def turned(self, sums: GramDatafit, units: Units) -> GramDatafit:
+        """Sums of cells in these units, from those in other units, without the cells."""
+        known = units.inverse_scale > 0.0
+        scale = np.where(known, self.inverse_scale / np.where(known, units.inverse_scale, 1.0), 0.0)
+        target = units.target_scale / self.target_scale
+        more = (units.target_shift - self.target_shift) / self.target_scale
+        return sums.turned((scale, scale * units.shift - self.shift), (target, more))
+
+    def linear(self, factors: Factors) -> LinearTasks:
+        """Fitted factors in the user's units."""
+        directions, shared = factors.directions, factors.shared
+        meeting = factors.G @ (self.shift @ directions) + self.shift @ shared
+        scale = self.target_scale * self.inverse_scale
+        return LinearTasks(
+            scale[:, None] * directions,
+            factors.G,
+            scale * shared,
+            self.intercepts(factors.intercepts, meeting),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows with a loss, the units they are in, and beyond two classes that of each column."""
+
+    datafit: Datafit
+    units: Units
+    labels: np.ndarray | None = None
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns of ``W``: tasks, or pairs of a task and a class it has seen.
+
+    Parameters
+    ----------
+    task, label : ndarrays of shape (n_columns,)
+        Task and class of each column; class 1 throughout for two classes.
+    index : ndarray of shape (n_tasks, n_classes) or None
+        Column of each pair, -1 for a class that the task never saw; None where columns are tasks.
+    """
+
+    task: np.ndarray
+    label: np.ndarray
+    index: np.ndarray | None
+
+    @classmethod
+    def of(cls, data: TaskData) -> Columns:
+        """Columns that the cells call for."""
+        if data.classes is None or len(data.classes) == 2:
+            tasks = np.arange(data.n_tasks)
+            return cls(tasks, np.ones_like(tasks), None)
+        return cls.seen(data.seen)
+
+    @classmethod
+    def seen(cls, seen: np.ndarray) -> Columns:
+        """Columns for a boolean table of tasks by classes."""
+        index = np.full(seen.shape, -1)
+        index[seen] = np.arange(seen.sum())
+        task, label = np.nonzero(seen)
+        return cls(task, label, index)
+
+
+@singledispatch
+def binary_cells(data: Any, columns: Columns) -> Any:
+    """Cells with targets -1 and +1: one class against the rest of its task's rows."""
+    dtype = data.X.dtype
+    if columns.index is None:
+        return replace(data, y=signs(data.y == 1, data.weights, dtype))
+    sizes = np.diff(data.offsets)[columns.task]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    starts = data.offsets[:-1][columns.task]
+    cells = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+    wanted = np.repeat(columns.label, sizes)
+    return replace(
+        data,
+        y=signs(data.y[cells] == wanted, data.weights, dtype),
+        weights=taken(data.weights, cells),
+        offsets=offsets,
+        tasks=np.arange(len(sizes)),
+        rows=cells if data.rows is None else data.rows[cells],
+    )
+
+
+def signs(ones: np.ndarray, like: Array, dtype: Any) -> Array:
+    """One where told and minus one elsewhere, in the library of ``like``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.engine.problem import signs
+    >>> signs(np.array([True, False]), np.ones(1), np.float64)
+    array([ 1., -1.])
+    """
+    return beside(np.where(ones, 1.0, -1.0), like, dtype)
+
+
+@singledispatch
+def build_problem(
+    data: Any,
+    loss: Loss,
+    *,
+    center: bool,
+    standardize: bool,
+    scale_target: bool,
+    width: int,
+    grams: bool = True,
+    fits: int = 1,
+) -> Problem:
+    """Standardise and choose where the rows live.
+
+    ``width`` is the number of columns of the factors and ``fits`` that of the fits to come, for the
+    choice between rows and Grams; ``grams`` says whether Grams may serve at all.
+    """
+    weights = data.weights
+    design = Design.standardized(data.X, row_weights(data), center=center, scale=standardize)
+    shift, scale = 0.0, 1.0
+    if scale_target:
+        shift, scale = target_units(data.y, weights, center=center, scale=standardize)
+    units = Units(design.shift, design.inverse_scale, shift, scale)
+    y = namespace(data.weights).astype(units.target(data.y), data.X.dtype)
+    if not grams:
+        return Problem(RowsDatafit(design, y, weights, data.offsets, loss, data.rows), units)
+    return Problem(choose_datafit(data, design, y, loss, width, fits), units)
+
+
+def row_weights(data: TaskData) -> Array:
+    """Weight of all cells of each row of X."""
+    if data.rows is None:
+        return data.weights
+    if on_device(data.weights):
+        cells = PickedRows(data.rows, data.X.shape[0], data.weights)
+        return namespace(data.weights).astype(cells.backward(data.weights), data.dtype)
+    return np.bincount(data.rows, data.weights, minlength=data.X.shape[0]).astype(data.dtype)
+
+
+def target_units(
+    y: np.ndarray, weights: np.ndarray, *, center: bool, scale: bool
+) -> tuple[float, float]:
+    """Weighted mean and spread of the target, safe at any size."""
+    xp = namespace(y)
+    unit = target_unit(float(xp.max(xp.abs(y))), float(xp.finfo(y.dtype).max), scale=scale)
+    small = xp.astype(y / unit, xp.float64)
+    mean = weighted_mean(small, weights) if center else 0.0
+    spread = weighted_mean((small - mean) ** 2, weights) ** 0.5
+    return target_units_of(mean, spread, unit, scale=scale)
+
+
+def target_unit(largest: float, limit: float, *, scale: bool) -> float:
+    """Size of the target to sum it up in, so that squares stay below ``limit``."""
+    unit = largest or 1.0
+    if not scale and not unit < limit**0.25:
+        raise ValueError(
+            "y has values too large to square safely; rescale it or leave standardize=True."
+        )
+    return unit
+
+
+def target_units_of(mean: float, spread: float, unit: float, *, scale: bool) -> tuple[float, float]:
+    """Shift and scale of the target, from its mean and spread over ``unit``."""
+    # A constant target leaves rounding only; its own size will do.
+    return mean * unit, (spread if spread > 1e-12 else 1.0) * unit if scale else 1.0
+
+
+def sweep_costs(
+    tasks: int, rows: int, columns: int, width: int, filled: int, fits: int = 1
+) -> dict[str, float]:
+    """Nanoseconds of a sweep on the rows, and on Grams with their making spread over the sweeps.
+
+    About four products and one quadratic a sweep. Rows cost by what is stored and the columns of
+    the factors; Grams by their entries, whatever these columns, and by the rows once. Coefficients
+    are measured, see benchmarks/bench_blocks.md.
+
+    Examples
+    --------
+    >>> from comtl.engine.problem import sweep_costs
+    >>> few = sweep_costs(tasks=100, rows=1_000, columns=200, width=5, filled=200_000)
+    >>> many = sweep_costs(tasks=100, rows=100_000, columns=200, width=5, filled=20_000_000)
+    >>> few["rows"] < few["gram"], many["rows"] < many["gram"]
+    (True, False)
+    """
+    dense = filled >= rows * columns
+    entry = 1.1 + 0.15 * width if dense else 4.0 + 0.9 * width
+    grams = tasks * (columns + 1) ** 2
+    return {
+        "rows": 6e5 + 4.5 * entry * filled,
+        "gram": 2.5e5 + 4.3 * grams + 0.02 * rows * columns**2 / fits,
+    }
+
+
+def choose_datafit(
+    data: TaskData,
+    design: Design,
+    y: np.ndarray,
+    loss: Loss,
+    width: int,
+    fits: int = 1,
+    sums: Callable[[], GramDatafit] | None = None,
+) -> Datafit:
+    """Return Grams where they are exact, small and cheaper to apply; else the rows themselves.
+
+    ``sums`` gives the Grams where they are known already.
+    """
+    sums = sums or partial(cell_grams, data, design, y)
+    features = design.shape[1]
+    if loss.quadratic and features <= DENSE_SIDE:
+        if complete_table(data, y) is not None:
+            return sums()
+        bits = bits_of(design.dtype, y)
+        size = bits // 8 * data.n_tasks * (features + 1) ** 2
+        costs = sweep_costs(data.n_tasks, *design.shape, width, design.blocks.filled, fits)
+        if data.rows is None and size <= DENSE_BYTES and costs["gram"] <= costs["rows"]:
+            return sums()
+    return RowsDatafit(design, y, data.weights, data.offsets, loss, data.rows)
+
+
+def cell_grams(data: TaskData, design: Design, y: np.ndarray) -> GramDatafit:
+    """Second moments of each task's cells, one Gram for all where they share their rows."""
+    table = complete_table(data, y)
+    if table is not None:
+        return GramDatafit.of_table(design, *table)
+    if data.rows is not None:
+        design = design.picked(data.rows)
+    return GramDatafit.of_cells(design, y, data.weights, data.offsets)
+
+
+@singledispatch
+def grams_of(data: Any, units: Units) -> GramDatafit:
+    """Second moments of each task's cells in given units."""
+    y = namespace(data.weights).astype(units.target(data.y), data.dtype)
+    return GramDatafit.of_cells(units.design(data.X), y, data.weights, data.offsets)
+
+
+def complete_table(data: TaskData, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Targets (n, T) and row weights where every task has every row at the same weight."""
+    rows = data.X.shape[0]
+    if data.rows is None or data.n_tasks == 1 or data.n_cells != rows * data.n_tasks:
+        return None
+    xp = namespace(y)
+    weights = xp.reshape(data.weights, (data.n_tasks, rows))
+    if not bool(xp.all(weights == weights[:1, :])):
+        return None
+    return xp.reshape(y, (data.n_tasks, rows)).T, weights[0, :]

@@ -1,0 +1,241 @@
+"""The state that a fit begins with: pooled parts, spectral or random factors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays import Array, dot, namespace, orthonormal, to_numpy
+from ..clusters import cluster_rows
+from ..datafits.datafit import Datafit, Expansion
+from ..factors import Factors, State, padded
+from ..penalties.factor_penalties import Penalty
+from ..penalties.learned_relation import choose_penalty
+from .alternation import Recipe, Schedule, descend, intercept_quadratic, pooled
+from .balance import gauge_step, rectangular, split_exponents
+from .block_steps import Inner, shared_step
+
+
+def start_state(
+    datafit: Datafit,
+    recipe: Recipe,
+    schedule: Schedule,
+    *,
+    like: Array,
+    init: str = "svd",
+    seed: int = 0,
+    factors: Factors | None = None,
+) -> State:
+    """Return the starting state: from given factors, or by ``init`` after the pooled parts."""
+    bare = bare_state(datafit, recipe, like=like, init=init, seed=seed, factors=factors)
+
+    def state_at(point: Factors, smoothing: float) -> State:
+        penalties = bare.penalties.items()
+        started = {k: p.started(getattr(point, k), smoothing) for k, p in penalties}
+        return bare.with_(factors=point, penalties=started)
+
+    # Balanced at little smoothing first, so that ε is set from scales that will last.
+    return state_at(gauge_step(state_at(bare.factors, 1e-6)).factors, schedule.start_smoothing)
+
+
+def bare_state(
+    datafit: Datafit,
+    recipe: Recipe,
+    *,
+    like: Array,
+    init: str = "svd",
+    seed: int = 0,
+    factors: Factors | None = None,
+) -> State:
+    """Return factors, shared part and intercepts to start from, penalties as the recipe has them.
+
+    How strong the penalties of the factors are has no part in it.
+    """
+    xp = namespace(like)
+    held = {name: xp.asarray(it, dtype=like.dtype) for name, it in (recipe.held or {}).items()}
+    penalties = {name: choose_penalty(entry) for name, entry in recipe.penalties.items()}
+    point = factors
+    if point is None:
+        point = empty_factors(datafit, *recipe.ranks, "S" in recipe.penalties, like)
+    bare = State(
+        point,
+        penalties,
+        frozenset(penalties),
+        recipe.shared,
+        recipe.intercept,
+        float("inf") if recipe.pooling is None else recipe.pooling,
+        recipe.pooling is None,
+    )
+    bare = _pooled_parts(datafit, bare) if factors is None else _reused(datafit, bare)
+    point = bare.factors
+    if factors is None and held.keys() < penalties.keys():
+        expansion = datafit.expand(point)
+        rng = np.random.default_rng(seed)
+        point = start_factors(datafit, expansion, point, penalties, init, rng)
+    return bare.with_(factors=point.with_(**held), fixed=frozenset(held))
+
+
+def _reused(datafit: Datafit, state: State) -> State:
+    """Factors of an earlier fit, without what this recipe does not fit."""
+    point = state.factors
+    xp = namespace(point.F)
+    if state.shared is None:
+        point = point.with_(shared=xp.zeros_like(point.shared))
+    if not state.intercept:
+        point = point.with_(offset=0.0)
+    state = state.at(point)
+    state = pooled(datafit, intercept_quadratic(datafit, point), state)
+    if state.pooled:
+        return state
+    mean = float(xp.mean(point.deviations)) if state.intercept else 0.0
+    none = xp.zeros_like(point.deviations)
+    return state.at(point.with_(offset=point.offset + mean, deviations=none))
+
+
+def _pooled_parts(datafit: Datafit, state: State) -> State:
+    """Fit the shared part and the intercepts alone.
+
+    With a shared part this is a random-intercept model. Without one the slopes are still missing
+    from the residuals, which then say nothing about the spread of the intercepts.
+    """
+    for _ in range(1 if state.shared is None else 2):
+        if state.shared is None and not state.intercept:
+            return state
+        expansion = datafit.expand(state.factors)
+        point, _ = shared_step(datafit, expansion, state, Inner(1e-3, 200))
+        state = descend(datafit, state, state.at(point))
+        if state.shared is not None:
+            state = pooled(datafit, intercept_quadratic(datafit, state.factors), state)
+    return state
+
+
+POWERS, EXTRA = 4, 8
+"""Passes and spare columns of the spectral start; see benchmarks/bench_engine.md."""
+
+
+def empty_factors(datafit: Datafit, K1: int, K2: int, core: bool, like: Array) -> Factors:
+    """All unknowns at zero.
+
+    ``like`` gives namespace and type.
+    """
+    xp = namespace(like)
+    P, T = datafit.n_features, datafit.n_tasks
+    return Factors(
+        xp.zeros((P, K1), dtype=like.dtype),
+        xp.zeros((K1, K2), dtype=like.dtype) if core else None,
+        xp.zeros((T, K2), dtype=like.dtype),
+        xp.zeros(P, dtype=like.dtype),
+        0.0,
+        xp.zeros(T, dtype=like.dtype),
+    )
+
+
+def spectral_triple(
+    expansion: Expansion, n_features: int, rank: int, rng: np.random.Generator, like: Array
+) -> tuple[Array, Array, Array]:
+    """Leading singular triple of the tasks' gradients ``X_tᵀ r_t / (h_t + mean h)``.
+
+    That matrix is, up to scale, the ridge fit of every task for a large penalty. It is only
+    ever applied to thin matrices (randomised subspace iteration), never formed.
+    """
+    xp = namespace(like)
+    sums = expansion.curvature_sums
+    share = 1.0 / (sums + xp.mean(sums))
+    tasks = sums.shape[0]
+    width = min(rank + EXTRA, n_features, tasks)
+    right = xp.asarray(rng.standard_normal((tasks, width)), dtype=like.dtype)
+    left = right
+    for _ in range(POWERS):
+        left, _ = orthonormal(-expansion.gradient(share[:, None] * right)[0])
+        right, _ = orthonormal(-share[:, None] * expansion.task_gradient(left))
+    left, rest = orthonormal(-expansion.gradient(share[:, None] * right)[0])
+    U, sigma, Vt = xp.linalg.svd(rest)
+    return (left @ U)[:, :rank], sigma[:rank], (right @ Vt.T)[:, :rank]
+
+
+def random_triple(
+    n_features: int, n_tasks: int, rank: int, rng: np.random.Generator, like: Array
+) -> tuple[Array, Array, Array]:
+    """Random orthonormal bases with equal singular values."""
+    xp = namespace(like)
+    U, _ = xp.linalg.qr(xp.asarray(rng.standard_normal((n_features, rank)), dtype=like.dtype))
+    V, _ = xp.linalg.qr(xp.asarray(rng.standard_normal((n_tasks, rank)), dtype=like.dtype))
+    return U, xp.ones(rank, dtype=like.dtype), V
+
+
+def start_factors(
+    datafit: Datafit,
+    expansion: Expansion,
+    factors: Factors,
+    penalties: dict[str, Penalty],
+    init: str,
+    rng: np.random.Generator,
+) -> Factors:
+    """Fill the factors of a point whose shared part and intercepts are set already."""
+    xp = namespace(factors.F)
+    K1, K2 = factors.F.shape[1], factors.G.shape[1]
+    sides = (datafit.n_features, datafit.n_tasks)
+    rank = min(max(K1, K2), *sides)
+    if init == "random":
+        U, sigma, V = random_triple(*sides, rank, rng, factors.F)
+    else:
+        U, sigma, V = spectral_triple(expansion, sides[0], rank, rng, factors.F)
+    inner = min(K1, K2, rank)
+    scale = _fitting_scale(expansion, U[:, :inner], sigma[:inner], V, init)
+    sigma = xp.clip(scale * sigma, min=float(xp.finfo(sigma.dtype).smallest_normal) ** 0.25)
+    exponents = split_exponents(penalties) or dict.fromkeys(penalties, 1.0 / len(penalties))
+    left = _feasible(padded(U * sigma[None, :] ** exponents["F"], K1), penalties["F"], rng)
+    right = _feasible(padded(V * sigma[None, :] ** exponents["G"], K2), penalties["G"], rng)
+    core = None
+    if factors.S is not None:
+        core = rectangular(sigma[:inner] ** exponents["S"], K1, K2)
+    moved = not penalties["F"].signed, not penalties["G"].signed
+    if any(moved):
+        # The other factors make up for what the constraint changed.
+        spectrum = (U, sigma, V)
+        if core is not None:
+            core = penalties["S"].prox(_between(left, spectrum, right), 1e-12)
+        elif not moved[1]:
+            right = _match(left, spectrum)
+        elif not moved[0]:
+            left = _match(right, (V, sigma, U))
+    return factors.with_(F=left, S=core, G=right)
+
+
+def _fitting_scale(expansion: Expansion, U: Array, sigma: Array, V: Array, init: str) -> float:
+    """Scale of ``UσVᵀ`` that lowers the quadratic model most, or matches its size by chance."""
+    xp = namespace(U)
+    mixing = V[:, : sigma.shape[0]] * sigma[None, :]
+    slope, _ = expansion.gradient(mixing)
+    image, _ = expansion.normal(U, mixing, xp.zeros(mixing.shape[0], dtype=U.dtype))
+    curvature = dot(U, image)
+    if not curvature > 0.0:
+        return 1.0
+    if init == "random":
+        return (2.0 * expansion.value / curvature) ** 0.5
+    return max(-dot(slope, U) / curvature, 1e-3)
+
+
+def _feasible(factor: Array, penalty: Penalty, rng: np.random.Generator) -> Array:
+    """Soft cluster memberships of the rows where signs are not free, else the factor itself."""
+    if penalty.signed:
+        return factor
+    points = to_numpy(factor)
+    labels = cluster_rows(points, points.shape[1], int(rng.integers(2**31 - 1)))
+    member = np.full(points.shape, 0.2, dtype=points.dtype)
+    member[np.arange(len(labels)), labels] += 1.0
+    xp = namespace(factor)
+    return penalty.prox(xp.asarray(member), 1e-12)
+
+
+def _match(fixed: Array, spectrum: tuple[Array, Array, Array]) -> Array:
+    """Least-squares partner of one factor for ``UσVᵀ``."""
+    xp = namespace(fixed)
+    U, sigma, V = spectrum
+    return (V * sigma[None, :]) @ (xp.linalg.pinv(fixed) @ U).T
+
+
+def _between(left: Array, spectrum: tuple[Array, Array, Array], right: Array) -> Array:
+    """Least-squares core between two given factors."""
+    xp = namespace(left)
+    U, sigma, V = spectrum
+    return (xp.linalg.pinv(left) @ U * sigma[None, :]) @ (xp.linalg.pinv(right) @ V).T

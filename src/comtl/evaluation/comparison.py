@@ -1,0 +1,162 @@
+"""What was measured on held-out rows, task by task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from ..saving.registry import saved
+
+SIGNIFICANCE = 0.05
+"""Two-sided level of every test."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a model predicts held-out rows better than every reference model.
+
+    Parameters
+    ----------
+    kind : {"helps", "unclear", "harms"}
+        Significantly better than every reference model, neither, or significantly worse than one.
+    reference : str
+        The reference model concerned, "pooled", "separate" or "mean": the best one where the model
+        helps, the best of those that are significantly better where it harms, and else the best of
+        those that are not significantly different.
+
+    Examples
+    --------
+    >>> from comtl.evaluation import Verdict
+    >>> Verdict("helps", "separate").kind
+    'helps'
+    """
+
+    kind: str
+    reference: str
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Errors on held-out rows by task.
+
+    Where y has two dimensions, its observed cells are the rows. What has weight zero is no row, and
+    all means are weighted.
+
+    Parameters
+    ----------
+    tasks : ndarray of shape (n_tasks,)
+        Labels.
+    train_rows, test_rows : ndarrays of shape (n_tasks,)
+        Rows of each task in all, and rows that were held out.
+    metric : str
+        "RMSE" of a regressor, "Brier score" of a classifier (half the squared distance between
+        probabilities and truth, summed over classes); lower is better.
+    errors : dict of str to ndarray of shape (n_tasks,)
+        Metric of each task by the names "model", "pooled", "separate" and "mean" (one constant for
+        all tasks, or for each column of y); NaN where no row was held out.
+    overall : dict of str to float
+        Metric of all held-out rows. Columns of a two-dimensional y are taken together as they are,
+        which tells something only where they are of one unit; else look at ``errors``.
+    accuracy : dict of str to float, or None
+        Share of held-out rows whose class was right; None for a regressor.
+    gains, gain_errors : dicts of str to ndarray of shape (n_tasks,)
+        How much lower the mean loss (squared error, or Brier score) of each task is than that of
+        each of the reference models "pooled", "separate" and "mean", and the standard error of
+        that difference (NaN below two rows).
+    levels, covered : ndarrays of shape (n_levels,), or None
+        Probabilities asked of the intervals, and shares of held-out targets found in them; None
+        where the model has no intervals.
+    test_weights : ndarray of shape (n_tasks,), or None
+        Weight of the rows of each task that were held out; None: as many as there are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import HierarchicalRegressor
+    >>> from comtl.evaluation import compare
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(300, 3)), np.repeat(np.arange(20), 15)
+    >>> y = X[:, 0] + rng.normal(size=20)[task] + 0.5 * rng.normal(size=300)
+    >>> found = compare(HierarchicalRegressor(), X, y, task)
+    >>> found.verdict
+    Verdict(kind='helps', reference='separate')
+    >>> int((found.task_signs("pooled") > 0).sum()) > 10  # Tasks that are significantly better.
+    True
+    """
+
+    tasks: np.ndarray
+    train_rows: np.ndarray
+    test_rows: np.ndarray
+    metric: str
+    errors: dict[str, np.ndarray]
+    overall: dict[str, float]
+    accuracy: dict[str, float] | None
+    gains: dict[str, np.ndarray]
+    gain_errors: dict[str, np.ndarray]
+    levels: np.ndarray | None
+    covered: np.ndarray | None
+    test_weights: np.ndarray | None = None
+
+    @property
+    def held_out(self) -> np.ndarray:
+        """How much each task counts in what is said of all."""
+        held = self.test_rows if self.test_weights is None else self.test_weights
+        return np.asarray(held, dtype=float)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the model helps against the reference models."""
+        signs = {name: self._sign(name) for name in self.gains}
+        worst = min(signs.values())
+        concerned = [name for name, sign in signs.items() if sign == worst]
+        best = min(concerned, key=lambda name: self.overall[name])
+        return Verdict({1: "helps", 0: "unclear", -1: "harms"}[worst], best)
+
+    def task_signs(self, name: str) -> np.ndarray:
+        """1 for each task that is significantly better than with a reference model, -1 worse.
+
+        0 where the difference is not significant by a paired t-test on the held-out rows of the
+        task. Of tasks without any difference 2.5 % are 1 and as many -1.
+
+        Parameters
+        ----------
+        name : {"pooled", "separate", "mean"}
+            Reference model.
+
+        Returns
+        -------
+        ndarray of int, shape (n_tasks,)
+            Signs.
+        """
+        return _signs(self.gains[name], self.gain_errors[name], self.test_rows - 1)
+
+    def _sign(self, name: str) -> int:
+        """Sign of the gain over a reference model on all rows, 0 where it is not significant.
+
+        Rows vary within tasks and gains vary between them: the larger standard error counts.
+        """
+        seen = (self.held_out > 0) & np.isfinite(self.gains[name])
+        gains, errors, held = (
+            values[seen] for values in (self.gains[name], self.gain_errors[name], self.held_out)
+        )
+        if not len(gains):
+            return 0
+        shares = held / held.sum()
+        total = float(shares @ gains)
+        # One row has no standard error; its own difference is the best guess at one.
+        within = shares * np.where(np.isfinite(errors), errors, np.abs(gains))
+        between = shares * (gains - total) * np.sqrt(len(gains) / max(len(gains) - 1, 1))
+        error = max(float(np.linalg.norm(within)), float(np.linalg.norm(between)))
+        # To help, all tests must agree; to harm, one suffices, so that their number counts.
+        tests = 1 if total > 0 else len(self.gains)
+        reach = error * -float(ndtri(0.5 * SIGNIFICANCE / tests))
+        return int(np.sign(total)) if abs(total) > reach else 0
+
+
+def _signs(gains: np.ndarray, errors: np.ndarray, freedom: np.ndarray) -> np.ndarray:
+    """Signs of gains that a two-sided t-test finds significant; 0 where any of it is NaN."""
+    reach = errors * stdtrit(np.maximum(freedom, 1), 1.0 - 0.5 * SIGNIFICANCE)
+    return (gains > reach).astype(int) - (gains < -reach).astype(int)

@@ -1,0 +1,86 @@
+"""Whether rows speak for bends: two mixed models tell, where a stack with bends takes many fits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sklearn.base import clone
+
+from ..engine.problem import Columns
+from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
+from ..rows.fit_input import Rows
+from ..stacking.candidates import Table
+from ..stacking.default_members import is_wide
+from ..stacking.hinges import Hinges
+from ..stacking.multitask import MultitaskModel
+from ..stacking.shared_fits import learned
+
+STRONG = 3.0
+"""Log evidence, twenty to one, beyond which bends are worth a try; see
+benchmarks/bench_bend_evidence.md."""
+MOST_STEPS = 100
+"""Steps of either model, so that it takes no longer than a stack where the evidence has no top."""
+
+
+def evidence_for_bends(
+    model: MultitaskModel, X: Any, y: Any, task: Any = None, sample_weight: Any = None
+) -> float:
+    """How much more likely bends make the targets: a difference of log evidence.
+
+    Two mixed models are fitted to all rows, one with the bends that ``basis="hinges"`` would try,
+    which takes a small part of the time of a stack. Above 3 (twenty to one) bends are worth a try;
+    below, they gain little as a rule.
+
+    Parameters
+    ----------
+    model : MultitaskRegressor or MultitaskClassifier
+        Whose kind and task column the rows are read with, fitted or not.
+    X, y, task, sample_weight
+        As in fit, but that weights are taken in units of their mean.
+
+    Returns
+    -------
+    float
+        Log evidence with bends less that without; 0 where no column can bend, or where there are
+        too many columns for mixed models.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import MultitaskRegressor
+    >>> from comtl.evaluation import evidence_for_bends
+    >>> rng = np.random.default_rng(0)
+    >>> task, age = np.repeat(np.arange(8), 50), rng.uniform(20, 60, 400)
+    >>> level, noise = rng.normal(size=8)[task], rng.normal(size=400)
+    >>> straight, bent = age + level + noise, np.abs(age - 40) + level + noise
+    >>> evidence_for_bends(MultitaskRegressor(), age[:, None], straight, task) > 0
+    False
+    >>> evidence_for_bends(MultitaskRegressor(), age[:, None], bent, task) > 100
+    True
+    """
+    if not isinstance(model, MultitaskModel):
+        raise TypeError(
+            "model must be a MultitaskRegressor or MultitaskClassifier, which can take bends, got "
+            f"{type(model).__name__}."
+        )
+    reader = clone(model).set_params(basis="hinges")
+    rows = Rows(X, y, task, sample_weight).here(reader)
+    data = rows.read(reader)
+    reader._check_data(data)
+    *_, hinges = reader._bases(data)
+    width = data.n_features + len(hinges.columns)
+    if not len(hinges.columns) or is_wide(width, len(Columns.of(data).task)):
+        return 0.0
+    # Stacks take weights as they are, but as a number of rows they would decide alone.
+    data = replace(data, weights=data.weights / data.weights.mean())
+    bent, plain = (reader._table(data, one) for one in (hinges, Hinges.none()))
+    return _evidence(reader, bent) - _evidence(reader, plain)
+
+
+def _evidence(reader: MultitaskModel, table: Table) -> float:
+    """Log evidence of a mixed model of the cells."""
+    kind = HierarchicalClassifier if reader._classification else HierarchicalRegressor
+    mixed = kind("isotropic", shrink_common=True, max_iter=MOST_STEPS)
+    (fitted,) = learned([mixed], table.data, table.columns, table.population)
+    return float(fitted.log_evidence_)

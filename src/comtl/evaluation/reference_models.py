@@ -1,0 +1,103 @@
+"""The reference models that a model is compared with: one for all tasks, one for each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sklearn.base import clone
+
+from ..baselines import (
+    IndependentClassifier,
+    IndependentRegressor,
+    PooledClassifier,
+    PooledRegressor,
+)
+from ..models.search import search
+from ..models.training import TaskModel
+from ..rows.fit_input import Rows
+from ..rows.reading import read_rows
+from ..stacking.hinges import Hinges
+from ..stacking.multitask import MultitaskModel
+
+PENALTIES = tuple(10.0**power for power in range(-2, 4))
+
+
+def choose_bends(model: Any) -> Hinges:
+    """Bends that a fitted model took; none for models that have no use for them.
+
+    Examples
+    --------
+    >>> from comtl.baselines import PooledRegressor
+    >>> from comtl.evaluation.reference_models import choose_bends
+    >>> choose_bends(PooledRegressor().fit([[0.0], [1.0]], [0.0, 1.0])).names(["age"])
+    []
+    """
+    return model._hinges if isinstance(model, MultitaskModel) else Hinges.none()
+
+
+def simple_model(name: str, like: TaskModel, rows: Rows) -> TaskModel:
+    """Ridge model, not fitted, with the penalty that cross-validation on these rows finds best.
+
+    Parameters
+    ----------
+    name : {"pooled", "separate"}
+        One model for all tasks, or one for each.
+    like : estimator
+        Whose kind, regressor or classifier, and task column it takes.
+    rows : Rows
+        What it will be fitted to.
+
+    Returns
+    -------
+    estimator
+        The model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import HierarchicalRegressor
+    >>> from comtl.evaluation.reference_models import simple_model
+    >>> from comtl.rows.fit_input import Rows
+    >>> rows = Rows(np.arange(12.0)[:, None], np.arange(12.0), np.repeat([0, 1], 6))
+    >>> simple_model("pooled", HierarchicalRegressor(), rows)
+    PooledRegressor(alpha=0.01)
+    """
+    return _tuned(name, like._classification, like.task_column, rows)[1]
+
+
+def simple_fit(name: str, like: TaskModel, part: Rows, rest: Rows) -> tuple[TaskModel, Rows]:
+    """Reference model fitted to ``part``, and ``rest`` as that model takes it.
+
+    Where ``like``, a fitted model, took bends, the reference has the choice of the same bends,
+    by cross-validation: what tells the two apart is what they do with tasks.
+    """
+    found = [(*_tuned(name, like._classification, like.task_column, part), part, rest)]
+    hinges = choose_bends(like)
+    if len(hinges.columns):
+        bent, bent_rest = (_with_bends(hinges, like, rows) for rows in (part, rest))
+        found.append((*_tuned(name, like._classification, None, bent), bent, bent_rest))
+    _, model, train, test = min(found, key=lambda one: one[0])
+    return model.fit_within(train), test
+
+
+def _with_bends(hinges: Hinges, reader: TaskModel, rows: Rows) -> Rows:
+    """Rows with the bends as further columns, and the task beside them."""
+    X, labels = read_rows(reader, rows.X, rows.task)
+    return replace(rows, X=hinges.expanded(X), task=labels)
+
+
+def _tuned(
+    name: str, classes: bool, task_column: str | int | None, rows: Rows
+) -> tuple[float, TaskModel]:
+    """Held-out loss and model of the best penalty."""
+    kinds = {
+        ("pooled", False): PooledRegressor,
+        ("pooled", True): PooledClassifier,
+        ("separate", False): IndependentRegressor,
+        ("separate", True): IndependentClassifier,
+    }
+    kind: Any = kinds[name, classes]
+    settings = [kind(alpha, task_column=task_column) for alpha in PENALTIES]
+    found = search(clone(settings[0]), settings, rows, cv=3)
+    return float(found.mean[found.best]), settings[found.best]

@@ -1,0 +1,315 @@
+"""Wide data: ridge with a covariance between tasks, learned from moments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import minimize_scalar
+
+from ..arrays import DENSE_BYTES, DENSE_SIDE, segment_sum
+from ..datafits.block_diagonal import OwnBlocks
+from ..engine.problem import Columns
+from ..engine.progress import UNWATCHED, Watch
+from ..linear import LinearTasks
+from ..losses import Loss, Squared
+from ..models.outputs import ClassifierOutputs, RegressorOutputs
+from ..models.training import CellModel
+from ..parameters import require_flag, require_integer, require_number
+from ..rows.design import Design
+from ..rows.observations import TaskData
+from ..solvers.conjugate_gradient import conjugate_gradient
+from .population import Population
+
+
+class RelatedTasks(CellModel):
+    """Abstract model whose tasks' weights have one covariance between tasks in every feature."""
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        rest: float = 0.5,
+        noise: float = 3.0,
+        standardize: bool = False,
+        task_column: str | int | None = None,
+        unseen_task: str = "mean",
+    ) -> None:
+        self.n_components = n_components
+        self.rest = rest
+        self.noise = noise
+        self.standardize = standardize
+        self.task_column = task_column
+        self.unseen_task = unseen_task
+
+    def _check_parameters(self) -> None:
+        require_integer("n_components", self.n_components, low=0)
+        require_number("rest", self.rest)
+        require_number("noise", self.noise)
+        require_flag("standardize", self.standardize)
+
+    def _loss(self) -> Loss:
+        return Squared()
+
+    def _learn(self, data: TaskData, columns: Columns, watch: Watch = UNWATCHED) -> None:
+        learn_related([self], data, columns)
+
+    def _keep(
+        self, population: Population, rows: CentredRows, coef: np.ndarray, means: np.ndarray
+    ) -> None:
+        units = population.units
+        self._units, self._seed = units, 0
+        scale = units.target_scale * units.inverse_scale
+        scores = rows.plain_scores(coef)
+        share = rows.root**2
+        intercepts = means - segment_sum(share * scores, rows.offsets) / rows.totals
+        intercepts = units.target_shift + units.target_scale * intercepts
+        linear = LinearTasks.of_weights(coef * scale, intercepts)
+        self._widths = linear.directions.shape[1], linear.directions.shape[1]
+        self._set_linear(linear)
+
+    def _clusters(self) -> tuple[int | None, int | None]:
+        return None, None
+
+
+def learn_related(models: list[RelatedTasks], data: TaskData, columns: Columns) -> None:
+    """Fit several models to the same cells; rows and moments are shared."""
+    if not models:
+        return
+    first = models[0]
+    population = Population.of(
+        first._binary(data, columns),
+        standardize=first.standardize,
+        classification=first._classification,
+    )
+    cells = population.cells
+    rows = CentredRows(population.row_design, cells.weights, cells.offsets)
+    target = rows.center(rows.root * population.target)
+    means = segment_sum(cells.weights * population.target, cells.offsets) / rows.totals
+    size, noise = ridge_scales(rows, target)
+    relation = np.zeros((len(means), len(means)))
+    if any(model.n_components for model in models):
+        relation = task_relation(rows, target, size, noise)
+    for model in models:
+        directions = leading(relation, model.n_components)
+        coef = solve_related(rows, target, directions, model.rest * size, model.noise * noise)
+        model._describe(data, columns)
+        model._keep(population, rows, coef, means)
+
+
+def has_room(n_features: int, n_tasks: int) -> bool:
+    """Whether weights of all tasks, and a relation of all to all, may be held as tables."""
+    return n_tasks <= DENSE_SIDE and 8 * n_features * n_tasks <= DENSE_BYTES
+
+
+class RelatedRegressor(RegressorOutputs, RelatedTasks):
+    """Values of tasks that are related through all features alike.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Directions of the covariance between tasks; 0 for tasks on their own.
+    rest : float, default=0.5
+        What tasks have of their own, over the variance of weights of tasks on their own.
+    noise : float, default=3.0
+        Noise over its estimate from tasks on their own, which is low where features of more
+        weight are also the more frequent ones.
+    standardize : bool, default=False
+        Whether to scale features to unit variance inside.
+    task_column, unseen_task
+        As in the other estimators.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.hierarchical.coregionalised import RelatedRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(120, 200)), np.repeat(np.arange(4), 30)
+    >>> y = X[:, :3].sum(axis=1) * np.array([1.0, -1.0, 1.0, -1.0])[task]
+    >>> coef = RelatedRegressor(1).fit(X, y, task=task).coef_[:, 0]
+    >>> np.sign(coef)
+    array([ 1., -1.,  1., -1.])
+    """
+
+
+class RelatedClassifier(ClassifierOutputs, RelatedTasks):
+    """Classes of tasks that are related through all features alike, by squared loss.
+
+    Parameters
+    ----------
+    n_components, rest, noise, standardize, task_column, unseen_task
+        As in :class:`RelatedRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.hierarchical.coregionalised import RelatedClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(120, 200)), np.repeat(np.arange(4), 30)
+    >>> y = X[:, :3].sum(axis=1) * np.array([1.0, -1.0, 1.0, -1.0])[task] > 0
+    >>> RelatedClassifier(1).fit(X, y, task=task).score(X, y, task=task) > 0.8
+    True
+    """
+
+
+class CentredRows:
+    """Rows of all tasks with the mean of their task taken off, as an operator.
+
+    Parameters
+    ----------
+    design : Design
+        Rows, those of a task next to each other.
+    weights : ndarray of shape (n,)
+        Weights of the rows; a row counts with the root of its weight on either side.
+    offsets : ndarray of shape (T + 1,)
+        Where tasks begin and end.
+    """
+
+    def __init__(self, design: Design, weights: np.ndarray, offsets: np.ndarray) -> None:
+        self.design, self.offsets = design, offsets
+        self.root = np.sqrt(weights)
+        self.codes = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        self.totals = segment_sum(weights, offsets)
+        self.own = OwnBlocks(design.blocks, self.codes, len(self.totals))
+
+    def center(self, values: np.ndarray) -> np.ndarray:
+        """Take off the (weighted) mean of each task; values are times the root of the weights."""
+        shape = (-1, *[1] * (values.ndim - 1))
+        root = self.root.reshape(shape)
+        means = segment_sum(root * values, self.offsets) / self.totals.reshape(shape)
+        return values - root * means[self.codes]
+
+    def gather(self, values: np.ndarray) -> np.ndarray:
+        """Sum of each task's centred rows times ``values``, ``(T, P)``."""
+        product = self.own.sums(self.root * self.center(values))
+        # Centred values sum to nothing, so that the shift of the columns falls out.
+        return product * self.design.inverse_scale
+
+    def plain_scores(self, weights: np.ndarray) -> np.ndarray:
+        """Rows as they are given, but for scale, times the weights (T, P) of their own task."""
+        return self.own.scores(weights * self.design.inverse_scale)
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Centred rows times the weights (T, P) of their own task."""
+        return self.center(self.root * self.plain_scores(weights))
+
+
+TASKS, ROWS = 64, 400
+"""Most tasks that are asked, and most rows of each."""
+EXTREME = 1e4
+"""Noise over the mean square of what the weights bring about: at most, and its inverse at least."""
+
+
+def ridge_scales(rows: CentredRows, target: np.ndarray, seed: int = 0) -> tuple[float, float]:
+    """Variance of the weights and of the noise with the highest (restricted) likelihood.
+
+    ``target`` is centred within tasks and times the root of the weights.
+    """
+    spectrum, power, count, tasks = _spectra(rows, target, np.random.default_rng(seed))
+    freedom = max(count - tasks, 1.0)
+    level = float(spectrum.sum()) / freedom
+    if not level > 0.0 or not power.sum() > 0.0:
+        return 1e-12, 1.0
+
+    def deviance(logarithm: float) -> float:
+        ratio = level * np.exp(logarithm)
+        size = np.sum(power / (spectrum + ratio)) / freedom
+        # A row of weight two is two rows, whose difference nothing but the noise has a part in;
+        # the mean of a task has taken one such direction.
+        spread = np.sum(np.log(spectrum + ratio)) + (freedom - len(spectrum)) * np.log(ratio)
+        return float(freedom * np.log(size) + spread)
+
+    grid = np.linspace(-np.log(EXTREME), np.log(EXTREME), 41)
+    best = int(np.argmin([deviance(point) for point in grid]))
+    bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    found = minimize_scalar(deviance, bounds=bounds, method="bounded", options={"xatol": 1e-3})
+    ratio = level * float(np.exp(found.x))
+    size = float(np.sum(power / (spectrum + ratio))) / freedom
+    return size, ratio * size
+
+
+def _spectra(
+    rows: CentredRows, target: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, float, int]:
+    """Eigenvalues of some tasks' kernels, squares of the targets along them, weight, tasks."""
+    count = len(rows.totals)
+    chosen = rng.permutation(count)[:TASKS] if count > TASKS else np.arange(count)
+    values, powers, weight = [], [], 0.0
+    for task in chosen.tolist():
+        cells = np.arange(rows.offsets[task], rows.offsets[task + 1])
+        if len(cells) > ROWS:
+            cells = np.sort(rng.choice(cells, ROWS, replace=False))
+        X = rows.design.X[cells] * rows.design.inverse_scale
+        kernel = X @ X.T
+        kernel = kernel.toarray() if sparse.issparse(kernel) else kernel
+        root = rows.root[cells]
+        weight += float(root @ root)
+        center = np.eye(len(cells)) - np.outer(root, root) / max(float(root @ root), 1e-300)
+        kernel = center @ (kernel * root[:, None] * root) @ center
+        found, basis = np.linalg.eigh(kernel)
+        values.append(np.maximum(found, 0.0))
+        powers.append((basis.T @ (center @ target[cells])) ** 2)
+    return np.concatenate(values), np.concatenate(powers), weight, len(chosen)
+
+
+SMOOTH, PROBES = 3.0, 8
+"""Noise of the ridge regressions that show the relation, over its estimate, and random vectors that
+stand in for traces; see benchmarks/bench_related.md."""
+
+
+def task_relation(
+    rows: CentredRows, target: np.ndarray, size: float, noise: float, seed: int = 0
+) -> np.ndarray:
+    """Relation between tasks, as it comes, from ridge regressions of each task's own.
+
+    ``size`` and ``noise`` are the variances that these go by; the former is the diagonal. With
+    ``B_t`` the smoother of a task its weights are ``B_t w_t`` and noise, so that products of the
+    weights of two tasks are, on average, ``Ω_st tr(B_s B_t)``.
+    """
+    tasks = len(rows.totals)
+    none = np.zeros((tasks, 0))
+    ratio = SMOOTH * noise / size
+    weights = solve_related(rows, target, none, 1.0, ratio)
+    rng = np.random.default_rng(seed)
+    traces = np.zeros((tasks, tasks))
+    for _ in range(PROBES):
+        probe = rng.choice([-1.0, 1.0], size=rows.design.shape[1])
+        seen = rows.scores(np.broadcast_to(probe, (tasks, len(probe))))
+        smoothed = solve_related(rows, seen, none, 1.0, ratio, tol=1e-2)
+        traces += smoothed @ smoothed.T / PROBES
+    # Tasks whose rows have next to nothing in common tell nothing of each other.
+    least = 1e-6 * float(np.diagonal(traces).max(initial=0.0)) or 1.0
+    relation = np.where(traces > least, weights @ weights.T / np.maximum(traces, least), 0.0)
+    np.fill_diagonal(relation, size)
+    return relation
+
+
+def leading(relation: np.ndarray, rank: int) -> np.ndarray:
+    """Directions ``C`` of the largest positive part."""
+    values, basis = np.linalg.eigh(0.5 * (relation + relation.T))
+    order = np.argsort(values)[::-1][:rank]
+    return basis[:, order] * np.sqrt(np.maximum(values[order], 0.0))
+
+
+def solve_related(
+    rows: CentredRows,
+    target: np.ndarray,
+    directions: np.ndarray,
+    rest: float,
+    noise: float,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 300,
+) -> np.ndarray:
+    """Weights (T, P) of all tasks under a relation, by conjugate gradients over the rows."""
+
+    def weights(values: np.ndarray) -> np.ndarray:
+        own = rows.gather(values)
+        return directions @ (directions.T @ own) + rest * own
+
+    def operator(values: np.ndarray) -> np.ndarray:
+        return rows.scores(weights(values)) + noise * values
+
+    solution: Any = conjugate_gradient(operator, target, tol=tol, max_iter=max_iter)
+    return weights(solution.value)

@@ -1,0 +1,186 @@
+"""The hierarchical regressor and classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from ..arrays import beside, namespace, on_device, with_ones
+from ..losses import Logistic, Loss, Squared
+from ..models.docstrings import documented
+from ..models.outputs import ClassifierOutputs
+from ..parameters import require_choice
+from .em import Stage
+from .hierarchical_model import HierarchicalModel
+from .intervals_mixin import ErrorBars
+from .likelihoods import Likelihood
+from .population import Population
+from .uncertainty import Spread
+
+
+@documented
+class HierarchicalRegressor(ErrorBars, HierarchicalModel):
+    r"""Tasks as draws from one population that the data reveal; no penalty to choose.
+
+    .. math:: y = x^\top (w_0 + u_t) + b + b_t + e, \quad u_t \sim N(0, B),
+        \quad b_t \sim N(0, s^2), \quad e \sim N(0, σ^2)
+
+    The covariance ``B`` of what a task has of its own, the variance of the intercepts and the
+    noise maximise the evidence (restricted likelihood): a mixed model with random slopes of every
+    feature. Weights are posterior means, and their covariance gives error bars.
+
+    Parameters
+    ----------
+    <hierarchical>
+    noise : {"common", "task"}, default="common"
+        Whether tasks have one variance of noise, or each its own about a common level.
+    <hierarchical_common>
+
+    Attributes
+    ----------
+    <hierarchical_attributes>
+    noise_variance_ : float or ndarray of shape (n_tasks,)
+        Variance of a target about its score.
+    intercept_variance_ : float
+        Variance of the intercepts between tasks, at the mean of the features.
+    slope_covariance_ : ndarray of shape (n_features, n_features)
+        Covariance of the slopes between tasks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import HierarchicalRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(300, 3)), np.repeat(np.arange(20), 15)
+    >>> y = X[:, 0] + rng.normal(size=20)[task] + rng.normal(size=300)
+    >>> model = HierarchicalRegressor("isotropic").fit(X, y, task=task)
+    >>> bool(np.abs(model.shared_coef_ - [1.0, 0.0, 0.0]).max() < 0.2)
+    True
+    """
+
+    def __init__(
+        self,
+        structure: str = "full",
+        *,
+        n_components: int = 2,
+        prior_weight: float | None = None,
+        shrink_common: bool = False,
+        noise: str = "common",
+        standardize: bool = True,
+        task_column: str | int | None = None,
+        unseen_task: str = "mean",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            structure,
+            n_components=n_components,
+            prior_weight=prior_weight,
+            shrink_common=shrink_common,
+            standardize=standardize,
+            task_column=task_column,
+            unseen_task=unseen_task,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+        )
+        self.noise = noise
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_choice("noise", self.noise, ("common", "task"))
+
+    def _loss(self) -> Loss:
+        return Squared()
+
+    def _likelihood(self, population: Population) -> Likelihood:
+        return population.gaussian(own_noise=self.noise == "task")
+
+    def _keep(self, stages: list[Stage], *told: Any) -> None:
+        super()._keep(stages, *told)
+        self._spread: Spread | None = Spread.of(stages[0])
+
+    @property
+    def noise_variance_(self) -> float | np.ndarray:
+        """Variance of a target about its score; with ``noise="task"`` one for each task."""
+        prior, scale = self._priors[0], self._units.target_scale**2
+        return scale * (prior.noise if self.noise == "task" else prior.level)
+
+    @property
+    def intercept_variance_(self) -> float:
+        """Variance of the intercepts between tasks, at the mean of the features."""
+        return float(self._units.target_scale**2 * self._priors[0].structure.intercept)
+
+    @property
+    def slope_covariance_(self) -> np.ndarray:
+        """Covariance of the slopes between tasks, (n_features, n_features)."""
+        scale = self._units.target_scale * self._units.inverse_scale
+        covariance = self._priors[0].structure.covariance[:-1, :-1]
+        covariance = beside(covariance, scale, scale.dtype if on_device(scale) else None)
+        return scale[:, None] * covariance * scale
+
+    def _forget_spread(self) -> None:
+        """Drop what error bars alone need: a square of the features for every task."""
+        self._spread = None
+
+    def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
+        if self._spread is None:
+            raise ValueError(
+                "A member of a stack keeps no error bars of its own: ask the stack for them, or "
+                f"fit {self!r} by itself."
+            )
+        rows, xp = self._units.design(X), namespace(self._units.shift)
+        spread = self._spread.beside(self._units.shift)
+        blocks = [
+            spread.variances(
+                with_ones(rows.dense_rows(start, stop)),
+                None if codes is None else codes[start:stop],
+            )
+            for start, stop in rows.dense_blocks()
+        ]
+        return self._units.target_scale * xp.sqrt(xp.concat(blocks, axis=0))
+
+    def _bounds(
+        self, X: Any, codes: np.ndarray | None, level: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        reach = float(norm.ppf(0.5 + 0.5 * level)) * self._deviations(X, codes)
+        return -reach, reach
+
+
+@documented
+class HierarchicalClassifier(ClassifierOutputs, HierarchicalModel):
+    r"""Tasks as draws from one population, for classes; see :class:`HierarchicalRegressor`.
+
+    The score of a row gives the log odds of its class. The evidence is bounded from below by one
+    that is quadratic in the scores, and the bound is maximised. Beyond two classes every class has
+    a population of its own.
+
+    Parameters
+    ----------
+    <hierarchical>
+    <hierarchical_common>
+
+    Attributes
+    ----------
+    <classes>
+    <hierarchical_attributes>
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import HierarchicalClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(300, 3)), np.repeat(np.arange(20), 15)
+    >>> y = X[:, 0] + rng.normal(size=20)[task] + rng.normal(size=300) > 0
+    >>> HierarchicalClassifier("isotropic").fit(X, y, task=task).score(X, y, task=task) > 0.7
+    True
+    """
+
+    def _loss(self) -> Loss:
+        return Logistic()
+
+    def _likelihood(self, population: Population) -> Likelihood:
+        return population.bernoulli()

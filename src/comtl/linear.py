@@ -1,0 +1,346 @@
+"""Linear models of all tasks: weights in user units, scores, residual weights of single tasks."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from .arrays import Array, is_packed, namespace, on_device, row_dots, taken, to_numpy, with_ones
+from .rows.blocks import RowBlocks
+from .saving.registry import saved
+
+_BLOCK_CELLS = 2**20
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class LinearTasks:
+    """Weights ``shared + D g_t (+ r_t)`` and an intercept for each of T tasks.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (P, K)
+        ``D``, what each column of the task factor stands for.
+    task_factor : ndarray of shape (T, K)
+        Rows ``g_t``.
+    shared : ndarray of shape (P,)
+        Part common to all tasks.
+    intercepts : ndarray of shape (T,)
+        Intercept of each task.
+    residual : csr_array of shape (T, P), OwnRows or None
+        What adapted tasks have beyond the factors; OwnRows on a device.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.linear import LinearTasks
+    >>> tasks = LinearTasks(np.eye(2), np.array([[1.0, 2.0]]), np.zeros(2), np.array([0.5]))
+    >>> tasks.scores(np.array([[1.0, 1.0]]), np.array([0]))
+    array([3.5])
+    """
+
+    directions: np.ndarray
+    task_factor: np.ndarray
+    shared: np.ndarray
+    intercepts: np.ndarray
+    residual: Any = None
+
+    @classmethod
+    def of_weights(
+        cls, coef: np.ndarray, intercepts: np.ndarray, shared: np.ndarray | None = None
+    ) -> LinearTasks:
+        """Tell weights (T, P) apart into a common part, the mean unless given, and factors.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from comtl.linear import LinearTasks
+        >>> LinearTasks.of_weights(np.array([[1.0, 2.0], [3.0, 2.0]]), np.zeros(2)).shared
+        array([2., 2.])
+        """
+        xp = namespace(coef)
+        shared = xp.mean(coef, axis=0) if shared is None else shared
+        left, sizes, right = xp.linalg.svd(coef - shared, full_matrices=False)
+        return cls(right.T, left * sizes, shared, intercepts)
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the shapes of all parts fit each other."""
+        tasks, features = self.intercepts.shape[0], self.shared.shape[0]
+        ranks = self.directions.shape[1:]
+        shapes = self.directions.shape == (features, *ranks) and len(ranks) == 1
+        shapes = shapes and self.task_factor.shape == (tasks, *ranks)
+        return shapes and (self.residual is None or self.residual.shape == (tasks, features))
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return self.intercepts.shape[0]
+
+    @property
+    def coef(self) -> Array:
+        """Weights of all tasks, ``(T, P)``."""
+        coef = self.task_factor @ self.directions.T + self.shared
+        return coef if self.residual is None else coef + self.residual.toarray()
+
+    def _columns(self) -> tuple[Array, Array]:
+        """``Q`` and ``M`` such that ``Q m_t`` are the weights of a task without its residual."""
+        xp = namespace(self.shared)
+        if not bool(xp.any(self.shared != 0.0)):
+            return self.directions, self.task_factor
+        columns = xp.concat([self.directions, self.shared[:, None]], axis=1)
+        return columns, with_ones(self.task_factor)
+
+    def scores(self, X: Any, codes: np.ndarray) -> Array:
+        """Score of each row for its own tasks: ``codes`` and result are (n,) or (n, m)."""
+        if on_device(X):
+            with np.errstate(invalid="ignore", over="ignore"):
+                return self._device_scores(X, codes)
+        columns, mixing = self._columns()
+        blocks = RowBlocks(X)
+        scores = np.empty(codes.shape, dtype=np.result_type(X.dtype, columns.dtype))
+
+        # Of rows with infinite values nothing but a score that is not finite is wanted.
+        @np.errstate(invalid="ignore", over="ignore")
+        def part(number: int) -> None:
+            for block in blocks.chunk(number):
+                latent, own = block.forward(columns), codes[block.start : block.stop]
+                for place in np.ndindex(own.shape[1:]):
+                    one = own[:, *place]
+                    score = row_dots(latent, mixing.take(one, axis=0)) + self.intercepts.take(one)
+                    scores[block.start : block.stop, *place] = score
+
+        for _ in blocks.each(part, columns.shape[1]):
+            pass
+        if self.residual is not None:
+            for place in np.ndindex(codes.shape[1:]):
+                scores[:, *place] += self._beyond(X, codes[:, *place])
+        return scores
+
+    def _device_scores(self, X: Array, codes: np.ndarray) -> Array:
+        """Scores where the rows lie: in the wider of the types of rows and weights."""
+        columns, mixing = self._columns()
+        xp = namespace(columns)
+        rows, columns, mixing, intercepts = one_type(X, columns, mixing, self.intercepts)
+        latent = RowBlocks(rows).forward(columns)
+        parts = []
+        for own in codes.reshape(len(codes), -1).T:
+            score = row_dots(latent, taken(mixing, own)) + taken(intercepts, own)
+            if self.residual is not None:
+                score = score + xp.astype(self.residual.scores(X, own), score.dtype)
+            parts.append(score)
+        return xp.reshape(xp.stack(parts, axis=1), codes.shape)
+
+    def table(self, X: Any) -> Array:
+        """Score of each row for every task, ``(n, T)``."""
+        columns, mixing = self._columns()
+        if on_device(X):
+            rows, columns, mixing, intercepts = one_type(X, columns, mixing, self.intercepts)
+            blocks = RowBlocks(rows)
+            with np.errstate(invalid="ignore", over="ignore"):
+                scores = blocks.forward(columns) @ mixing.T + intercepts
+                if self.residual is None:
+                    return scores
+                return scores + blocks.forward(one_type(rows, self.residual.toarray())[1].T)
+        with np.errstate(invalid="ignore", over="ignore"):
+            scores = RowBlocks(X).forward(columns) @ mixing.T
+            scores += self.intercepts
+        return scores if self.residual is None else scores + (self.residual @ X.T).T
+
+    def _beyond(self, X: Any, codes: np.ndarray) -> np.ndarray:
+        beyond = np.zeros(len(codes), dtype=self.shared.dtype)
+        touched = np.flatnonzero(np.diff(self.residual.indptr)[codes])
+        step = max(1, _BLOCK_CELLS // X.shape[1])
+        for start in range(0, len(touched), step):
+            rows = touched[start : start + step]
+            weights = self.residual[codes[rows]]
+            beyond[rows] = sparse.csr_array(weights.multiply(X[rows])).sum(axis=1)
+        return beyond
+
+    def with_means(self, groups: np.ndarray) -> LinearTasks:
+        """Append, for each group of tasks, a task with their mean weights and intercept.
+
+        ``groups`` is a boolean array of shape (n_groups, T); a row all false gives zeros.
+        """
+        share = groups / np.maximum(groups.sum(axis=1, keepdims=True), 1)
+        xp, residual = namespace(self.task_factor), self.residual
+        if on_device(self.task_factor):
+            residual = None if residual is None else residual.with_means(share)
+            share = xp.asarray(share, dtype=self.task_factor.dtype)
+            return self._below(share @ self.task_factor, share @ self.intercepts, residual)
+        share = share.astype(self.task_factor.dtype)
+        if residual is not None:
+            residual = sparse.csr_array(
+                sparse.vstack([residual, sparse.csr_array(share) @ residual])
+            )
+        return self._below(share @ self.task_factor, share @ self.intercepts, residual)
+
+    def _below(self, task_factor: Array, intercepts: Array, residual: Any) -> LinearTasks:
+        xp = namespace(self.task_factor)
+        return replace(
+            self,
+            task_factor=xp.concat([self.task_factor, task_factor], axis=0),
+            intercepts=xp.concat([self.intercepts, intercepts]),
+            residual=residual,
+        )
+
+    def joined(self, task_factor: Array, intercepts: Array, residual: Any) -> LinearTasks:
+        """Append tasks on the same directions; ``residual`` is that of the new ones, or None."""
+        features = self.directions.shape[0]
+        if on_device(self.task_factor) and (self.residual is not None or residual is not None):
+            own, other = (
+                OwnRows.none(n, features, self.shared) if r is None else r
+                for n, r in ((self.n_tasks, self.residual), (intercepts.shape[0], residual))
+            )
+            return self._below(task_factor, intercepts, own.below(other))
+        if self.residual is None and residual is None:
+            return self._below(task_factor, intercepts, None)
+        parts = [
+            sparse.csr_array((n, features), dtype=self.shared.dtype) if r is None else r
+            for n, r in ((self.n_tasks, self.residual), (len(intercepts), residual))
+        ]
+        return self._below(task_factor, intercepts, sparse.csr_array(sparse.vstack(parts)))
+
+
+def one_type(*arrays: Array) -> list[Array]:
+    """Arrays of float32 and float64 on a device in the wider of their types."""
+    xp = namespace(*arrays)
+    wide = xp.float64 if any(a.dtype == xp.float64 for a in arrays) else xp.float32
+    return [
+        a if a.dtype == wide else a.astype(wide) if is_packed(a) else xp.astype(a, wide)
+        for a in arrays
+    ]
+
+
+_PAIR_CELLS = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRows:
+    """Matrix of tasks by features, most of whose rows are zero.
+
+    Parameters
+    ----------
+    places : ndarray of shape (T,)
+        Number of a task's row among ``rows``; -1 for a task without one.
+    rows : array of shape (m, P)
+        Rows that are not zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.linear import OwnRows
+    >>> OwnRows(np.array([-1, 0]), np.array([[1.0, 2.0]])).toarray()
+    array([[0., 0.],
+           [1., 2.]])
+    """
+
+    places: np.ndarray
+    rows: Array
+
+    @classmethod
+    def none(cls, tasks: int, features: int, like: Array) -> OwnRows:
+        """Tasks without rows."""
+        empty = namespace(like).zeros((0, features), dtype=like.dtype)
+        return cls(np.full(tasks, -1), empty)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Tasks and features."""
+        return len(self.places), self.rows.shape[1]
+
+    def toarray(self) -> Array:
+        """Return the dense matrix."""
+        xp = namespace(self.rows)
+        blank = xp.zeros((1, self.rows.shape[1]), dtype=self.rows.dtype)
+        return taken(xp.concat([self.rows, blank], axis=0), self.places % (self.rows.shape[0] + 1))
+
+    def to_scipy(self) -> sparse.csr_array:
+        """Return the same matrix as SciPy holds it."""
+        table = np.zeros(self.shape, dtype=to_numpy(self.rows).dtype)
+        mine = self.places >= 0
+        table[mine] = to_numpy(self.rows)[self.places[mine]]
+        return sparse.csr_array(table)
+
+    def below(self, other: OwnRows) -> OwnRows:
+        """Further tasks below these."""
+        moved = np.where(other.places >= 0, other.places + self.rows.shape[0], -1)
+        rows = namespace(self.rows).concat([self.rows, other.rows], axis=0)
+        return OwnRows(np.concatenate([self.places, moved]), rows)
+
+    def with_means(self, share: np.ndarray) -> OwnRows:
+        """Append means of the tasks, with a share of each."""
+        xp = namespace(self.rows)
+        mine = np.flatnonzero(self.places >= 0)
+        weights = np.zeros((len(share), self.rows.shape[0]))
+        weights[:, self.places[mine]] = share[:, mine]
+        means = xp.asarray(weights, dtype=self.rows.dtype) @ self.rows
+        return self.below(OwnRows(np.arange(len(share)), means))
+
+    def scores(self, X: Array, codes: np.ndarray) -> Array:
+        """Product of each row of X with that of its task."""
+        xp = namespace(self.rows)
+        places = self.places[codes]
+        touched = np.flatnonzero(places >= 0)
+        step = max(1, _PAIR_CELLS // X.shape[1])
+        parts = [xp.zeros(1, dtype=self.rows.dtype)]
+        for start in range(0, len(touched), step):
+            some = touched[start : start + step]
+            rows = taken(X, some)
+            rows = rows.dense(0, len(some)) if is_packed(rows) else rows
+            parts.append(row_dots(rows, taken(self.rows, places[some])))
+        back = np.zeros(len(codes), dtype=np.intp)
+        back[touched] = np.arange(len(touched)) + 1
+        return taken(xp.concat(parts), back)
+
+
+Model = TypeVar("Model")
+
+
+def numpy_copy(value: Model) -> Model:
+    """Return the value with every array on a device, however deep, copied to NumPy.
+
+    What holds no such array is returned as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.linear import numpy_copy
+    >>> numpy_copy({"a": (np.ones(1), "text")})
+    {'a': (array([1.]), 'text')}
+    """
+    return _converted(value)
+
+
+def _converted(value: Any) -> Any:
+    if on_device(value):
+        return to_numpy(value)
+    if isinstance(value, OwnRows):
+        return value.to_scipy()
+    if isinstance(value, BaseEstimator) or type(value) in (list, tuple, dict):
+        parts = _parts(value)
+        fresh = {name: _converted(part) for name, part in parts.items()}
+        if all(fresh[name] is parts[name] for name in parts):
+            return value
+        if isinstance(value, BaseEstimator):
+            made = copy.copy(value)
+            vars(made).update(fresh)
+            return made
+        return fresh if type(value) is dict else type(value)(fresh.values())
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+        fresh = {name: _converted(part) for name, part in parts.items()}
+        changed = {name: part for name, part in fresh.items() if part is not parts[name]}
+        return replace(value, **changed) if changed else value
+    return value
+
+
+def _parts(value: Any) -> dict[Any, Any]:
+    if isinstance(value, BaseEstimator):
+        return dict(vars(value))
+    return value if type(value) is dict else dict(enumerate(value))

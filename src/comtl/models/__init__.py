@@ -1,0 +1,1 @@
+"""BiFactor and TriFactor, and what all estimators share."""

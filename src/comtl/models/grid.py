@@ -1,0 +1,297 @@
+"""A grid of settings on a few folds as one computation: rows, fits and starts are shared.
+
+Small fits of the paper's models go through in batches; others one after the other.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from ..arrays import DENSE_BYTES
+from ..batches.batch_run import HeldOut, batched_losses
+from ..batches.batch_start import batchable
+from ..datafits.gram_datafit import GramDatafit
+from ..engine.checkpoints import Checkpoint
+from ..engine.problem import Columns, Problem, grams_of
+from ..engine.progress import Watch, logger
+from ..rows.blocks import single_blas
+from ..rows.observations import TaskData
+from ..rows.reading import encode_tasks
+from .factor_model import FactorModel
+
+CONFIRMED, ROUGH, LOOSE = 3, 30.0, 0.01
+"""Best settings that must have a fit of their own, how much rougher a screening fit may be, and
+how loose its inner solves; see benchmarks/bench_grid.md."""
+BATCHED = 20_000
+"""Numbers in the Grams of a fold up to which batches are faster; see benchmarks/bench_batch.md."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Training rows in the form that every fit shares, and the cells held out."""
+
+    problem: Problem
+    columns: Columns
+    train: TaskData
+    test: TaskData
+    unit: float
+
+    @classmethod
+    def of(
+        cls, models: Sequence[FactorModel], train: TaskData, test: TaskData, unit: float
+    ) -> Fold:
+        """Make the rows ready for the widest of the models; losses are measured in ``unit``."""
+        columns = Columns.of(train)
+        size = train.n_features, len(columns.task)
+        widest = max(models, key=lambda model: model._recipe(*size).ranks[0])
+        problem = widest._problem(train, columns, fits=len(models))
+        return cls(problem, columns, train, test, unit)
+
+    @property
+    def weight(self) -> float:
+        """Weight of the cells held out."""
+        return self.test.weight
+
+    @property
+    def batched(self) -> bool:
+        """Whether batches serve these rows: where a fit is small, or they lie on a device."""
+        fit = self.problem.datafit
+        if not self.test.plain or not isinstance(fit, GramDatafit) or fit.same_design:
+            return False
+        # On a device batches pay as long as several fits have room in one.
+        limit = BATCHED if isinstance(fit.gram, np.ndarray) else DENSE_BYTES // 64
+        return math.prod(fit.gram.shape) <= limit
+
+    @property
+    def held_out(self) -> HeldOut:
+        """All that batches need of the rows, in double precision."""
+        units, test, train = self.problem.units, self.test, self.problem.datafit
+        assert isinstance(train, GramDatafit)
+        cells = grams_of(test, units)
+        codes = encode_tasks(test.tasks, self.train.tasks)
+        scale = (units.target_scale / self.unit) ** 2
+        return HeldOut(train.double, cells.double, codes, scale)
+
+    def losses(self, models: Iterable[FactorModel], *, screen: bool) -> list[float]:
+        """Held-out losses of models, each fitted on its own, or roughly from the one before."""
+        found: list[float] = []
+        earlier = None
+        for model in map(copy.copy, models):  # threads of joblib share the models
+            seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+            schedule = model._schedule()
+            if screen:
+                inner = replace(schedule.inner, tol=max(schedule.inner.tol, LOOSE))
+                schedule = replace(schedule, tol=ROUGH * schedule.tol, inner=inner)
+            *_, step = model._steps(self.problem, schedule, seed, earlier)
+            if screen:
+                earlier = step.state.factors
+            model._keep(step, [], self.problem, self.train, self.columns, seed)
+            found.append(self.test.average(partial(_held_out_loss, model, self.unit)))
+        return found
+
+
+def _held_out_loss(model: FactorModel, unit: float, test: TaskData) -> float:
+    return model._held_out_loss(test, unit)
+
+
+def distinct(models: Sequence[FactorModel], size: tuple[int, int]) -> list[int]:
+    """First place of the setting that each comes to; ``size`` counts features and columns."""
+    keys = [(model._recipe(*size).ranks, *model._place()) for model in models]
+    seen = {key: place for place, key in reversed(list(enumerate(keys)))}
+    return [seen[key] for key in keys]
+
+
+def grid_losses(
+    models: Sequence[FactorModel],
+    size: tuple[int, int],
+    folds: Callable[[], Iterator[Fold]],
+    *,
+    warm: bool,
+    n_jobs: int | None,
+    kept: Checkpoint,
+    watch: Watch,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Held-out loss of every setting (folds × settings), and the weight of each fold.
+
+    Settings that come to the same recipe are fitted once. With ``warm``, paths of rising penalties
+    are first screened: each fit is rough and starts from the one before. The best setting of each
+    path and the best few of all are then fitted on their own, until the winner is one of them.
+    Where fits go through in batches, all are fitted on their own.
+
+    Interrupted by the user who watches, the losses of the folds that are finished stand for all;
+    unwatched, the interruption goes on its way.
+    """
+    first = distinct(models, size)
+    places = sorted(set(first), key=lambda place: models[place]._place()[1])
+    held_out = _held_out([models[place] for place in places], size, folds)
+    if held_out is not None:
+        losses = _run_batches(models, places, held_out, n_jobs=n_jobs, kept=kept, watch=watch)
+        return losses[:, first], np.array([fold.test.n_weighted for fold in held_out])
+    paths: dict[tuple[Any, ...], list[int]] = {}
+    for place in places:
+        path = models[place]._recipe(*size).ranks, *models[place]._place()[0]
+        paths.setdefault(path, []).append(place)
+    # The widest first, so that no long path is left to one process at the end.
+    groups = [paths[path] for path in sorted(paths, reverse=True)]
+    run = partial(_run, models, folds=folds, n_jobs=n_jobs, kept=kept, watch=watch)
+    losses, weights, complete = run(groups, screen=warm)
+    settled = set() if warm else set(places)
+    mean = np.average(losses, axis=0, weights=weights)
+    wanted = {min(path, key=mean.__getitem__) for path in groups}
+    while complete and (fresh := sorted(wanted - settled)):
+        again, _, complete = run([[place] for place in fresh], screen=False)
+        if not complete:
+            # Rough losses of all folds tell more than close ones of a few.
+            break
+        losses[:, fresh] = again[:, fresh]
+        settled |= wanted
+        mean = np.average(losses, axis=0, weights=weights)
+        wanted = set(sorted(places, key=mean.__getitem__)[:CONFIRMED])
+    return losses[:, first], weights
+
+
+def _run(
+    models: Sequence[FactorModel],
+    groups: list[list[int]],
+    *,
+    folds: Callable[[], Iterator[Fold]],
+    n_jobs: int | None,
+    kept: Checkpoint,
+    watch: Watch,
+    screen: bool,
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Losses of the settings in some groups (of the others, infinity), weights of the folds.
+
+    The last says whether all folds were finished before the user interrupted.
+    """
+    weights: list[float] = []
+    known: dict[tuple[int, int], list[float]] = {}
+    names: list[tuple[int, int]] = []
+
+    def name(fold: int, group: int) -> str:
+        return f"{'screened' if screen else 'fitted'} {fold}: {groups[group]}"
+
+    def jobs() -> Iterator[Any]:
+        for number, fold in enumerate(folds()):
+            weights.append(fold.weight)
+            for group, places in enumerate(groups):
+                if (found := kept.get(name(number, group))) is not None:
+                    known[number, group] = found
+                    continue
+                names.append((number, group))
+                yield delayed(Fold.losses)(fold, [models[p] for p in places], screen=screen)
+        # Reached only once all folds were handed out.
+        wanted.extend((fold, group) for fold in range(len(weights)) for group in range(len(groups)))
+
+    wanted: list[tuple[int, int]] = []
+    try:
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs())
+        for place, values in enumerate(watch.each(results, "fit on a fold")):
+            known[names[place]] = values
+            kept.note(name(*names[place]), values)
+            if all((names[place][0], group) in known for group in range(len(groups))):
+                kept.flush()
+            logger.info("%d fits on folds done", len(known))
+    except KeyboardInterrupt:
+        kept.flush()
+        if not watch.outermost:
+            raise
+    # A callback may end it early too.
+    complete = bool(wanted) and len(known) == len(wanted)
+    done = [all((fold, g) in known for g in range(len(groups))) for fold in range(len(weights))]
+    if screen and not any(done):
+        raise KeyboardInterrupt
+    if not complete:
+        _warn_of_interruption()
+    losses = np.full((len(weights), len(models)), np.inf)
+    for (fold, group), values in known.items():
+        losses[fold, groups[group]] = values
+    return losses[done], np.array(weights)[done], complete
+
+
+def _warn_of_interruption() -> None:
+    warnings.warn(
+        "Interrupted: what is known of the settings so far decides. The best is now fitted to "
+        "all rows; interrupt again to stop that too.",
+        ConvergenceWarning,
+        stacklevel=8,
+    )
+
+
+def _held_out(
+    models: Sequence[FactorModel], size: tuple[int, int], folds: Callable[[], Iterator[Fold]]
+) -> list[HeldOut] | None:
+    """Folds as batches take them; None where batches do not serve."""
+    if models[0]._classification or not all(batchable(it._recipe(*size)) for it in models):
+        return None
+    found = []
+    for fold in folds():
+        if not fold.batched:
+            return None
+        found.append(fold.held_out)
+    return found
+
+
+def _run_batches(
+    models: Sequence[FactorModel],
+    places: list[int],
+    folds: list[HeldOut],
+    *,
+    n_jobs: int | None,
+    kept: Checkpoint,
+    watch: Watch,
+) -> np.ndarray:
+    """Losses of the settings at some places (of the others, infinity) on all folds.
+
+    Settings of one rank make a batch, on a device all settings.
+    """
+    together = not isinstance(folds[0].train.gram, np.ndarray)
+    size = folds[0].train.n_features, folds[0].train.n_tasks
+    groups: dict[Any, list[int]] = {}
+    for place in places:
+        groups.setdefault(() if together else models[place]._recipe(*size).ranks, []).append(place)
+    losses = np.full((len(folds), len(models)), np.inf)
+    left = []
+    # The widest first, so that no long batch is left to one process at the end.
+    for _, group in sorted(groups.items(), reverse=True):
+        if (found := kept.get(f"batch {group}")) is not None:
+            losses[:, group] = found
+        else:
+            left.append(group)
+    jobs = (delayed(_batch)([models[p] for p in group], folds, together) for group in left)
+    try:
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+        for number, values in enumerate(watch.each(results, "batch of fits")):
+            losses[:, left[number]] = values
+            kept.put(f"batch {left[number]}", values)
+            logger.info("%d fits on folds done", values.size)
+    except KeyboardInterrupt:
+        if not watch.outermost or not np.isfinite(losses).any():
+            raise
+    if not np.isfinite(losses[0, places]).all():
+        _warn_of_interruption()
+    return losses
+
+
+def _batch(models: list[FactorModel], folds: list[HeldOut], together: bool) -> np.ndarray:
+    """Held-out losses of models, fitted in one batch (folds × models)."""
+    recipes = [
+        [model._recipe(fold.train.n_features, fold.train.n_tasks) for model in models]
+        for fold in folds
+    ]
+    seed = int(check_random_state(models[0].random_state).randint(2**31 - 1))
+    with single_blas():
+        return batched_losses(
+            folds, recipes, models[0]._schedule(), together=together, init=models[0].init, seed=seed
+        )

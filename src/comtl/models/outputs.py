@@ -1,0 +1,288 @@
+"""What a fitted model says: values for a regressor, classes for a classifier."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+
+from ..arrays import Array, beside, namespace, on_device, picked, to_numpy, weighted_mean
+from ..distributed.dask_collections import is_partitioned
+from ..distributed.predicting import by_partition, score_partitions
+from ..engine.problem import Columns, binary_cells, signs
+from ..rows.frames import read_classes, read_numbers
+from ..rows.observations import TaskData
+from ..rows.reading import encode_tasks
+from .training import TaskModel
+
+
+class RegressorOutputs(RegressorMixin, TaskModel):
+    """Abstract regressor: the score is the prediction."""
+
+    @property
+    def _classification(self) -> bool:
+        return False
+
+    def _binary(self, data: TaskData, columns: Columns) -> TaskData:
+        return data
+
+    def _held_out_loss(self, data: TaskData, unit: float) -> float:
+        codes = encode_tasks(data.tasks, self.tasks_)[data.codes]
+        gap = (data.y - self._cell_scores(data, codes)) / unit
+        return weighted_mean(gap**2, data.weights)
+
+    @by_partition
+    def predict(self, X: Any, task: Any = None) -> Array:
+        """Predict the target of each row for its task.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Rows.
+        task : array-like of shape (n_samples,), optional
+            Task of each row, where it is no column of X.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_tasks)
+            Predictions; for every task after a two-dimensional ``y``.
+        """
+        X, codes = self._read_codes(X, task)
+        return self._scores(X, codes)
+
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+        """Return R²; for a two-dimensional ``y`` its mean over columns, missing cells left out.
+
+        Parameters
+        ----------
+        X, task
+            Rows, as in predict.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            True targets.
+        sample_weight : array-like of shape (n_samples,) or that of y, optional
+            Weights.
+
+        Returns
+        -------
+        float
+            The score, at best 1.
+        """
+        if is_partitioned(X, y, task, sample_weight):
+            return score_partitions(self, X, y, task, sample_weight)
+        guess = to_numpy(self.predict(X, task))
+        truth, missing = read_numbers(to_numpy(y), guess.dtype)
+        return mean_over_columns(r2_score, truth, guess, missing, sample_weight, least=2)
+
+
+class ClassifierOutputs(ClassifierMixin, TaskModel):
+    """Abstract classifier: the class with the highest score among those its task has seen."""
+
+    __metadata_request__predict_proba = {"task": True}
+    __metadata_request__predict_log_proba = {"task": True}
+    __metadata_request__decision_function = {"task": True}
+
+    classes_: np.ndarray
+
+    @property
+    def _classification(self) -> bool:
+        return True
+
+    def _binary(self, data: TaskData, columns: Columns) -> TaskData:
+        return binary_cells(data, columns)
+
+    def _describe(self, data: TaskData, columns: Columns) -> None:
+        assert data.classes is not None
+        self.classes_ = data.classes
+        super()._describe(data, columns)
+
+    @by_partition
+    def decision_function(self, X: Any, task: Any = None) -> Array:
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        X, task
+            Rows, as in predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_tasks)
+            For two classes the score of the second, positive where it is predicted. A class that
+            a task never saw lies below all that it saw. After a two-dimensional ``y``: a column
+            for each task.
+        """
+        X, codes = self._read_codes(X, task)
+        return self._decisions(X, codes)[0]
+
+    def _decisions(self, X: Any, codes: np.ndarray | None) -> tuple[Array, Array | None]:
+        """Scores, and beyond two classes which of them belong to classes the task saw."""
+        index = self._columns.index
+        if codes is None or index is None:
+            return self._scores(X, codes), None
+        # An unseen task has every class of the fit: means stand behind the columns of the tasks.
+        means = np.arange(index.shape[1]) + self._linear.n_tasks
+        means = np.where((index >= 0).any(axis=0), means, -1)
+        places = np.concatenate([index, means[None, :]])[codes]
+        seen = places >= 0
+        scores = self._scores(X, np.maximum(places, 0))
+        xp = namespace(scores)
+        seen = beside(seen, scores)
+        none = xp.full_like(scores, float("inf"))
+        lowest = xp.min(xp.where(seen, scores, none), axis=1, keepdims=True)
+        below = lowest - xp.maximum(xp.ones_like(lowest), xp.abs(lowest))
+        return xp.where(seen, scores, below), seen
+
+    def _cuts_within(self, codes: np.ndarray | None) -> np.ndarray | None:
+        """What scores of two classes were lowered by after the odds were known; None: nothing.
+
+        One number for each code, or for each task without codes.
+        """
+        return None
+
+    @by_partition
+    def predict_proba(self, X: Any, task: Any = None) -> Array:
+        """Return the probabilities of the classes.
+
+        Parameters
+        ----------
+        X, task
+            Rows, as in predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples, n_tasks)
+            Probabilities, zero for a class that a task never saw. After a two-dimensional ``y``:
+            the probability of the second class for each task.
+        """
+        X, codes = self._read_codes(X, task)
+        scores, seen = self._decisions(X, codes)
+        if seen is not None:
+            return self._loss().shares(scores, seen)
+        cuts = self._cuts_within(codes)
+        if cuts is not None:
+            scores = scores + beside(cuts, scores, scores.dtype)
+        chance = self._loss().chance
+        # Of minus the score rather than one minus the chance, which would lose small ones.
+        if codes is None:
+            return chance(scores)
+        return namespace(scores).stack([chance(-scores), chance(scores)], axis=1)
+
+    def predict_log_proba(self, X: Any, task: Any = None) -> Array:
+        """Return the logarithm of the probabilities; see :meth:`predict_proba`."""
+        chance = self.predict_proba(X, task)
+        with np.errstate(divide="ignore"):
+            return namespace(chance).log(chance)
+
+    @by_partition
+    def predict(self, X: Any, task: Any = None) -> Array:
+        """Predict the class of each row for its task.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Rows.
+        task : array-like of shape (n_samples,), optional
+            Task of each row, where it is no column of X.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_tasks)
+            Predicted classes; for every task after a two-dimensional ``y``.
+        """
+        X, codes = self._read_codes(X, task)
+        scores, seen = self._decisions(X, codes)
+        xp = namespace(scores)
+        best = xp.astype(scores > 0, xp.int64) if seen is None else xp.argmax(scores, axis=1)
+        if not on_device(best):
+            return self.classes_[best]
+        if self.classes_.dtype.kind not in "biuf":
+            return self.classes_[to_numpy(best)]  # No library but NumPy has arrays of text.
+        flat = xp.take(xp.asarray(self.classes_), xp.reshape(best, (-1,)), axis=0)
+        return xp.reshape(flat, best.shape)
+
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy; for a two-dimensional ``y`` its mean over columns.
+
+        Parameters
+        ----------
+        X, task
+            Rows, as in predict.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            True classes; missing cells are left out.
+        sample_weight : array-like of shape (n_samples,) or that of y, optional
+            Weights.
+
+        Returns
+        -------
+        float
+            The accuracy.
+        """
+        if is_partitioned(X, y, task, sample_weight):
+            return score_partitions(self, X, y, task, sample_weight)
+        guess = to_numpy(self.predict(X, task))
+        truth, missing = read_classes(to_numpy(y))
+        return mean_over_columns(accuracy_score, truth, guess, missing, sample_weight)
+
+    @property
+    def _known_classes(self) -> np.ndarray | None:
+        return self.classes_
+
+    def _held_out_loss(self, data: TaskData, unit: float) -> float:
+        codes = encode_tasks(data.tasks, self.tasks_)[data.codes]
+        if self._columns.index is None:
+            scores = self._cell_scores(data, codes)
+            value = self._loss().value(signs(data.y == 1, scores, scores.dtype), scores)
+        else:
+            # Several classes: the Brier score.
+            scores, seen = self._decisions(data.X, codes)
+            chance = self._loss().shares(scores, seen)
+            own = picked(chance, np.arange(len(codes)), data.y)
+            value = namespace(chance).sum(chance**2, axis=1) - 2.0 * own + 1.0
+        return weighted_mean(value, data.weights)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
+        """Fit all tasks together; see :meth:`BiFactorRegressor.fit` for the arguments.
+
+        ``y`` holds class labels. Tasks may have different classes. With two classes in all,
+        every task is a binary problem on them, also one whose rows show only one.
+        """
+        return super().fit(X, y, task, sample_weight)
+
+
+def mean_over_columns(
+    metric: Any,
+    truth: np.ndarray,
+    guess: np.ndarray,
+    missing: np.ndarray,
+    sample_weight: Any,
+    least: int = 1,
+) -> float:
+    """Metric of one column, or its mean over the columns of a table with missing cells.
+
+    Columns with too few cells for the metric, fewer than ``least``, are left out.
+    """
+    sample_weight = to_numpy(sample_weight)
+    if truth.ndim == 1:
+        return float(metric(truth, guess, sample_weight=sample_weight))
+    if truth.shape != guess.shape:
+        raise ValueError(
+            f"y has shape {truth.shape}, but the model predicts {guess.shape}: one column a task."
+        )
+    weights = None
+    if sample_weight is not None and not np.isscalar(sample_weight):
+        weights = np.asarray(sample_weight)
+    values = []
+    for column, gaps in enumerate(missing.T):
+        kept = ~gaps
+        if kept.sum() >= least:
+            own = weights[:, column] if weights is not None and weights.ndim == 2 else weights
+            share = None if own is None else own[kept]
+            values.append(metric(truth[kept, column], guess[kept, column], sample_weight=share))
+    return float(np.mean(values)) if values else float("nan")

@@ -1,0 +1,221 @@
+"""What a fitted model shows: tables with names, a page to read, a line below its parameters."""
+
+from __future__ import annotations
+
+import html
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
+
+from ..arrays import on_device, place_of, to_numpy
+from ..engine.problem import Columns
+from ..linear import LinearTasks, numpy_copy
+from ..phrases import counted
+
+
+def names_of_features(
+    given: np.ndarray | None, width: int, task_column: str | int | None
+) -> list[str]:
+    """Names of the columns of X without the one that holds the task; x0, x1, ... without names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.models.shown import names_of_features
+    >>> names_of_features(np.array(["age", "school", "sex"]), 2, "school")
+    ['age', 'sex']
+    >>> names_of_features(None, 2, 0)
+    ['x1', 'x2']
+    """
+    extra = 0 if task_column is None else 1
+    names = [f"x{i}" for i in range(width + extra)] if given is None else [str(n) for n in given]
+    if task_column is not None:
+        del names[names.index(task_column) if isinstance(task_column, str) else int(task_column)]
+    return names
+
+
+def import_pandas(wanted_by: str) -> Any:
+    """Return the module pandas, or say how to get it.
+
+    Examples
+    --------
+    >>> from comtl.models.shown import import_pandas
+    >>> import_pandas("coef_frame").__name__
+    'pandas'
+    """
+    try:
+        import pandas
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(
+            f'{wanted_by} needs pandas: pip install "comtl[report]".', name="pandas"
+        ) from missing
+    return pandas
+
+
+class Shown(BaseEstimator, ABC):
+    """Abstract model with weights for each task that can be looked at."""
+
+    # Declared for type checkers; constructors and fits set them.
+    task_column: str | int | None
+    tasks_: np.ndarray
+    _columns: Columns
+    _linear: LinearTasks
+
+    @property
+    @abstractmethod
+    def task_clusters_(self) -> np.ndarray:
+        """Cluster of each task."""
+
+    @property
+    @abstractmethod
+    def intercept_(self) -> np.ndarray:
+        """Intercepts: one a task, or tasks × classes beyond two classes."""
+
+    @property
+    @abstractmethod
+    def _known_classes(self) -> np.ndarray | None:
+        """Classes of the fit; None for a regressor."""
+
+    def _feature_names(self) -> list[str]:
+        """Names of the columns of ``coef_``."""
+        width = self._linear.directions.shape[0]
+        return names_of_features(vars(self).get("feature_names_in_"), width, self.task_column)
+
+    def coef_frame(self) -> Any:
+        """Return the weights as a pandas frame, with the names of tasks and features.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each task and a column for each feature; beyond two classes a row for each
+            pair of a task and a class that it has seen.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from comtl import HierarchicalRegressor
+        >>> X = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0] * 2, "school": ["a"] * 4 + ["b"] * 4})
+        >>> model = HierarchicalRegressor(task_column="school").fit(X, 2.0 * X["age"])
+        >>> model.coef_frame().round(2)
+                age
+        school
+        a       2.0
+        b       2.0
+        """
+        check_is_fitted(self)
+        pandas = import_pandas("coef_frame")
+        index = pandas.Index(self.tasks_, name=self._task_title)
+        if self._columns.index is not None:
+            assert self._known_classes is not None
+            pairs = [self.tasks_[self._columns.task], self._known_classes[self._columns.label]]
+            index = pandas.MultiIndex.from_arrays(pairs, names=[self._task_title, "class"])
+        return pandas.DataFrame(
+            to_numpy(self._linear.coef), index=index, columns=self._feature_names()
+        )
+
+    def task_frame(self) -> Any:
+        """Return what the model knows of each task as a pandas frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each task, with its cluster and its intercept; beyond two classes with an
+            intercept for each class.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from comtl import HierarchicalRegressor
+        >>> X, task = np.arange(8.0)[:, None] % 4, np.repeat(["a", "b"], 4)
+        >>> model = HierarchicalRegressor().fit(X, X[:, 0] + 5.0 * (task == "b"), task=task)
+        >>> model.task_frame().round(1)
+              cluster  intercept
+        task
+        a           0        0.0
+        b           0        5.0
+        """
+        check_is_fitted(self)
+        pandas = import_pandas("task_frame")
+        columns: dict[str, np.ndarray] = {"cluster": self.task_clusters_}
+        if self._columns.index is None:
+            columns["intercept"] = to_numpy(self.intercept_)
+        else:
+            assert self._known_classes is not None
+            intercepts = to_numpy(self.intercept_)
+            for name, values in zip(self._known_classes.tolist(), intercepts.T, strict=True):
+                columns[f"intercept of {name}"] = values
+        return pandas.DataFrame(columns, index=pandas.Index(self.tasks_, name=self._task_title))
+
+    @property
+    def _task_title(self) -> str:
+        return self.task_column if isinstance(self.task_column, str) else "task"
+
+    def report(
+        self,
+        path: str | Path,
+        X: Any = None,
+        y: Any = None,
+        task: Any = None,
+        sample_weight: Any = None,
+        title: str | None = None,
+    ) -> Path:
+        """Write a page that shows the model, and with data what it is worth.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write the page: one HTML file that needs no other.
+        X, y, task, sample_weight
+            Rows as in fit. With them copies of the model and of reference models are fitted on
+            folds, and compared on the rest; see :func:`comtl.evaluation.compare`.
+        title : str, optional
+            Heading of the page.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from comtl import HierarchicalRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X, task = rng.normal(size=(40, 2)), np.repeat(["a", "b"], 20)
+        >>> model = HierarchicalRegressor().fit(X, X[:, 0], task=task)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.report(f"{folder}/report.html").name
+        'report.html'
+        """
+        # Here, since the report builds on the models.
+        from ..show.page import report_of
+
+        if on_device(X):
+            raise TypeError(
+                f"report compares models on the host, but X lies in {place_of(X)}; pass arrays of "
+                "NumPy, or no rows at all for a page of the model alone."
+            )
+        return report_of(numpy_copy(self), path, (X, y, task, sample_weight), title)
+
+    def _html_repr(self) -> str:
+        """Scikit-learn's diagram, and what was fitted in one line below it."""
+        page = estimator_html_repr(self)
+        return page + f"<p>{html.escape(self._summary())}</p>" if self._is_fitted else page
+
+    @property
+    def _is_fitted(self) -> bool:
+        return "_linear" in vars(self)
+
+    def _summary(self) -> str:
+        """Size and outcome of the fit, in one line."""
+        parts = [counted(len(self.tasks_), "task"), counted(len(self._feature_names()), "feature")]
+        if self._known_classes is not None:
+            parts.append(counted(len(self._known_classes), "class", "classes"))
+        parts.append(counted(len(np.unique(self.task_clusters_)), "cluster") + " of tasks")
+        return ", ".join(parts) + '. model.report("report.html") shows more.'

@@ -1,0 +1,95 @@
+"""What all models share in fitting: reading, then learning, then what was learned from."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import partial
+from typing import Any, Self
+
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+from ..distributed.dask_collections import is_partitioned
+from ..distributed.partitioned_input import PartitionedRows
+from ..engine.problem import Columns
+from ..engine.progress import UNWATCHED, Watch
+from ..rows.fit_input import Rows
+from ..rows.observations import TaskData
+from .fitted import FittedTasks
+
+
+def rows_of(X: Any, y: Any, task: Any, sample_weight: Any) -> Rows:
+    """What a user hands over for a fit: rows in memory, or in partitions."""
+    if not is_partitioned(X, y, task, sample_weight):
+        return Rows(X, y, task, sample_weight)
+    return PartitionedRows(X, y, task, sample_weight)
+
+
+class TaskModel(CallbackSupportMixin, FittedTasks):
+    """Abstract model of tasks that can be fitted."""
+
+    __metadata_request__fit = {"task": True, "sample_weight": True}
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse bad parameters before any work."""
+
+    @abstractmethod
+    def _fit(self, rows: Rows, watch: Watch) -> None:
+        """Learn from rows, and keep what came of it."""
+
+    def fit_within(self, rows: Rows) -> Self:
+        """Fit as a part of a longer computation: an interruption is not held back."""
+        self._check_parameters()
+        self._fit(rows, UNWATCHED)
+        return self
+
+    def _read_cells(self, reader: Any, *cells: Any) -> TaskData:
+        return rows_of(*cells).read_more(self, reader)
+
+    def _describe(self, data: TaskData, columns: Columns) -> None:
+        """Keep what the fit was told."""
+        self.tasks_ = data.tasks
+        self._columns = columns
+        self._multi_output = data.multi_output
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
+        """Fit all tasks together.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Rows of all tasks; holds the task too where ``task_column`` names it.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Targets; two dimensions: one task a column on shared rows, NaN for missing.
+        task : array-like of shape (n_samples,), optional
+            Task of each row, where it is no column of X.
+        sample_weight : array-like of shape (n_samples,) or that of y, optional
+            Weights; a weight of 2 counts as the row given twice, so weights that sum to one
+            stand for a single row.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        told = {"X": X, "y": y, "metadata": {"task": task, "sample_weight": sample_weight}}
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self, **told)
+        self._fit(rows_of(X, y, task, sample_weight), Watch(self, X, y))
+        attributes = partial(dict[str, Any], vars(self))
+        context.call_on_fit_task_end(estimator=self, **told, reconstruction_attributes=attributes)
+        return self
+
+
+class CellModel(TaskModel):
+    """Abstract model that learns from the cells of all tasks at once."""
+
+    @abstractmethod
+    def _learn(self, data: TaskData, columns: Columns, watch: Watch = UNWATCHED) -> None:
+        """Learn the columns of weights from the cells, and keep what came of it."""
+
+    def _fit(self, rows: Rows, watch: Watch) -> None:
+        data = rows.read(self)
+        self._learn(data, Columns.of(data), watch)

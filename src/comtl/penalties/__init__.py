@@ -1,0 +1,1 @@
+"""What bounds a factor, and the relations that a factor learns."""

@@ -1,0 +1,1 @@
+"""Observations: reading them, standardised views, folds, memory and disk."""

@@ -1,0 +1,378 @@
+"""Blocks of rows, and products with them on the threads that BLAS may use."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import ThreadpoolController
+
+from ..arrays import Array, is_packed, namespace, on_device
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class _Blas:
+    """How many threads BLAS may use: a number of the whole process, so kept in one place.
+
+    Several fits may run at once in threads of their own. The first to enter lowers the number to
+    one and the last to leave restores it; saving and restoring in each would leave it at one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._depth, self._before = 0, 1
+
+    @staticmethod
+    @lru_cache
+    def _libraries() -> list[Any]:
+        return ThreadpoolController().select(user_api="blas").lib_controllers
+
+    @property
+    def threads(self) -> int:
+        """Number of threads that the user allows."""
+        if self._depth:
+            return self._before
+        counts = [library.get_num_threads() or 1 for library in self._libraries()]
+        return max(counts, default=1)
+
+    @contextmanager
+    def single(self) -> Iterator[None]:
+        """Hold BLAS to one thread."""
+        with self._lock:
+            if not self._depth:
+                self._before = self.threads
+                self._set(1)
+            self._depth += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._depth -= 1
+                if not self._depth:
+                    self._set(self._before)
+
+    def _set(self, count: int) -> None:
+        for library in self._libraries():
+            library.set_num_threads(count)
+
+
+_blas = _Blas()
+
+
+@lru_cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="comtl")
+
+
+# The threads of a pool do not outlive a fork, so the child must make its own.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def available_threads() -> int:
+    """Threads that a product over the rows may use: as many as BLAS may.
+
+    Respects ``OMP_NUM_THREADS`` and the like, ``threadpoolctl.threadpool_limits`` and the limits
+    that joblib sets for its workers.
+
+    Examples
+    --------
+    >>> from threadpoolctl import threadpool_limits
+    >>> from comtl.rows.blocks import available_threads
+    >>> with threadpool_limits(1):
+    ...     available_threads()
+    1
+    """
+    return _blas.threads
+
+
+@contextmanager
+def single_blas() -> Iterator[None]:
+    """Hold BLAS to one thread for a while, without a say in :func:`available_threads`.
+
+    After each product its threads wait for the next one in a busy loop, which would take the
+    cores away from the threads that work through the rows.
+
+    Examples
+    --------
+    >>> from comtl.rows.blocks import available_threads, single_blas
+    >>> allowed = available_threads()
+    >>> with single_blas():
+    ...     available_threads() == allowed
+    True
+    """
+    with _blas.single():
+        yield
+
+
+def in_order(
+    work: Callable[[Item], Result], items: Sequence[Item], threads: int | None = None
+) -> Iterator[Result]:
+    """Yield ``work(item)`` in the order of the items, a few of them at a time.
+
+    At most one result more than there are threads waits to be taken, so that large ones do not
+    pile up.
+
+    Examples
+    --------
+    >>> from comtl.rows.blocks import in_order
+    >>> list(in_order(lambda n: n * n, [1, 2, 3]))
+    [1, 4, 9]
+    """
+    threads = min(available_threads() if threads is None else threads, len(items))
+    if threads <= 1:
+        yield from map(work, items)
+        return
+    with _blas.single():
+        pool, waiting = _pool(threads), deque[Future[Result]]()
+        rest = iter(items)
+        try:
+            for item in rest:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+CACHE_CELLS, CACHE_ROWS = 2**18, (512, 4096)
+KERNEL_ROWS, KERNEL_PRODUCT = 48, 10**6
+CHUNK_CELLS, CHUNK_ROWS = {"dense": (2**20, 2**22), "sparse": (2**18, 2**22)}, 2**17
+THREAD_WORK = {"dense": 2**24, "sparse": 2**21}
+"""Measured in benchmarks/bench_blocks.md and bench_operator.md: cells of a dense block, and its
+least and most rows; rows that one call of BLAS takes, and the product of sizes up to which that
+pays; cells of a chunk, and its most rows; cells times columns below which threads cost more than
+they save."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive rows ``start:stop`` of a matrix."""
+
+    start: int
+    stop: int
+    rows: Any
+
+    def forward(self, right: Array) -> Array:
+        """Product with ``right`` (P, k)."""
+        if on_device(self.rows):
+            return device_forward(self.rows, right)
+        whole = self._pieces(right.shape[1])
+        if whole is None:
+            return self.rows @ right
+        return (whole @ right).reshape(-1, right.shape[1])
+
+    def backward(self, left: Array) -> Array:
+        """Product of the transpose with ``left`` (rows, k)."""
+        if on_device(self.rows):
+            return device_backward(self.rows, left)
+        if sparse.issparse(self.rows):
+            return across(self.rows) @ left
+        whole = self._pieces(left.shape[1])
+        if whole is None:
+            return self.rows.T @ left
+        pieces = left.reshape(whole.shape[0], whole.shape[1], -1)
+        return (whole.transpose(0, 2, 1) @ pieces).sum(axis=0)
+
+    def _pieces(self, width: int) -> np.ndarray | None:
+        """Rows as a stack of matrices small enough that BLAS applies them without packing."""
+        rows = self.rows
+        if not isinstance(rows, np.ndarray) or not rows.flags.c_contiguous:
+            return None
+        count, columns = rows.shape
+        if width < 2 or count % KERNEL_ROWS or KERNEL_ROWS * columns * width > KERNEL_PRODUCT:
+            return None
+        return rows.reshape(-1, KERNEL_ROWS, columns)
+
+
+class RowBlocks:
+    """A matrix of rows, dense or sparse, in chunks of blocks.
+
+    A chunk is what one thread does at a time: several dense blocks that fit the cache, or one
+    sparse block, which has nothing to gain from it.
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n, P)
+        The rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.rows.blocks import RowBlocks
+    >>> blocks = RowBlocks(np.arange(6.0).reshape(3, 2))
+    >>> blocks.forward(np.ones((2, 1)))
+    array([[1.],
+           [5.],
+           [9.]])
+    >>> blocks.backward(np.ones((3, 1)))
+    array([[6.],
+           [9.]])
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        rows, columns = X.shape
+        self.packed = sparse.issparse(X)
+        self.whole = on_device(X)
+        self.filled = int(X.nnz) if self.packed or is_packed(X) else rows * columns
+        least, most = CHUNK_CELLS[self.kind]
+        share = max(self.filled / max(rows, 1), 1.0)
+        size = max(1, min(int(max(least, min(self.filled // 16, most)) / share), CHUNK_ROWS))
+        if self.packed:
+            # A chunk of sparse rows adds a dense (P, k) array, not to be most of its work.
+            size = max(size, int(4 * columns / share))
+        else:
+            fewest, most = CACHE_ROWS
+            self.step = min(max(CACHE_CELLS // max(columns, 1), fewest), most)
+            self.step -= self.step % KERNEL_ROWS
+            size = max(size // self.step, 1) * self.step
+        if self.whole:
+            size = max(rows, 1)  # Other libraries have threads and caches of their own.
+        self.ranges = [(start, min(start + size, rows)) for start in range(0, rows, size)]
+        self._views = [self._view(*span) for span in self.ranges] if self.packed else []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RowBlocks, (self.X,)  # Pickled views would hold the rows a second time.
+
+    @property
+    def kind(self) -> str:
+        """What the measured sizes go by."""
+        return "sparse" if self.packed else "dense"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.X.shape
+
+    def _view(self, start: int, stop: int) -> Any:
+        """Sparse rows without a copy of what they hold."""
+        X = self.X
+        first, last = int(X.indptr[start]), int(X.indptr[stop])
+        ends = (X.indptr[start : stop + 1] - X.indptr[start]).astype(X.indices.dtype)
+        parts = X.data[first:last], X.indices[first:last], ends
+        return stored(sparse.csr_array, (stop - start, X.shape[1]), *parts)
+
+    def chunk(self, number: int) -> Iterator[Block]:
+        """Blocks of one chunk, in order."""
+        start, stop = self.ranges[number]
+        if self.packed:
+            yield Block(start, stop, self._views[number])
+        elif self.whole:
+            yield Block(start, stop, self.X)
+        else:
+            for first in range(start, stop, self.step):
+                last = min(first + self.step, stop)
+                yield Block(first, last, self.X[first:last])
+
+    def each(self, work: Callable[[int], Result], width: int) -> Iterator[Result]:
+        """Yield ``work(number)`` for every chunk in order, on the threads there are.
+
+        ``width`` is the number of columns that the rows are multiplied by.
+        """
+        threads = available_threads() if self.filled * width >= THREAD_WORK[self.kind] else 1
+        return in_order(work, range(len(self.ranges)), threads)
+
+    def forward(self, right: Array) -> Array:
+        """``X @ right``."""
+        if self.whole:
+            return device_forward(self.X, right)
+        result = namespace(right).empty((self.shape[0], right.shape[1]), dtype=right.dtype)
+
+        def part(number: int) -> None:
+            for block in self.chunk(number):
+                result[block.start : block.stop, :] = block.forward(right)
+
+        for _ in self.each(part, right.shape[1]):
+            pass
+        return result
+
+    def backward(self, left: Array) -> Array:
+        """``X.T @ left``."""
+
+        def part(number: int) -> Array:
+            return added(b.backward(left[b.start : b.stop, ...]) for b in self.chunk(number))
+
+        return added(self.each(part, left.shape[1]))
+
+
+def stored(
+    kind: Any, shape: tuple[int, int], data: np.ndarray, indices: np.ndarray, indptr: np.ndarray
+) -> Any:
+    """Sparse array of these very parts: SciPy copies what is less than half of its base.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from comtl.rows.blocks import stored
+    >>> values = np.arange(9.0)
+    >>> places, ends = np.array([0, 2]), np.array([0, 2])
+    >>> row = stored(sparse.csr_array, (1, 3), values[3:5], places, ends)
+    >>> row.toarray(), np.shares_memory(row.data, values)
+    (array([[3., 0., 4.]]), True)
+    """
+    made = kind(shape, dtype=data.dtype)
+    made.data, made.indices, made.indptr = data, indices, indptr
+    return made
+
+
+def across(rows: Any) -> Any:
+    """Transpose of sparse rows, of the same parts."""
+    return stored(sparse.csc_array, rows.shape[::-1], rows.data, rows.indices, rows.indptr)
+
+
+def device_forward(rows: Any, right: Array) -> Array:
+    """``rows @ right`` where both lie."""
+    return rows.forward(right) if is_packed(rows) else rows @ right
+
+
+def device_backward(rows: Any, left: Array) -> Array:
+    """``rows.T @ left`` where both lie."""
+    return rows.backward(left) if is_packed(rows) else rows.T @ left
+
+
+def plus(total: Array | None, part: Array | None) -> Array | None:
+    """Running sum of arrays made for the purpose: the first is added to in place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.rows.blocks import plus
+    >>> plus(plus(None, np.ones(2)), np.ones(2))
+    array([2., 2.])
+    """
+    if total is None or part is None:
+        return part if total is None else total
+    total += part
+    return total
+
+
+def added(parts: Iterable[Array]) -> Array:
+    """Sum of arrays made for the purpose; at least one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.rows.blocks import added
+    >>> added(iter([np.ones(2), np.ones(2)]))
+    array([2., 2.])
+    """
+    total = None
+    for part in parts:
+        total = plus(total, part)
+    return total

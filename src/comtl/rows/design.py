@@ -1,0 +1,366 @@
+"""Centred and scaled views of rows, and the moments of columns that they need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..arrays import DENSE_SIDE, Array, is_packed, namespace, orthonormal, row_parts, taken
+from .blocks import RowBlocks, added
+
+_WIDTH = 4  # Columns of a product that takes about as long as the moments of a block.
+
+
+def column_extent(blocks: RowBlocks) -> np.ndarray:
+    """Largest absolute value of each column."""
+
+    def part(number: int) -> np.ndarray:
+        return np.max([_extent(block.rows) for block in blocks.chunk(number)], axis=0)
+
+    return np.max(list(blocks.each(part, _WIDTH)), axis=0)
+
+
+def _extent(rows: Any) -> np.ndarray:
+    if not sparse.issparse(rows):
+        return np.maximum(rows.max(axis=0), -rows.min(axis=0))
+    largest = np.zeros(rows.shape[1], rows.dtype)
+    np.maximum.at(largest, rows.indices, np.abs(rows.data))
+    return largest
+
+
+def column_units(largest: Array, dtype: Any, *, scale: bool) -> Array:
+    """Sizes of the columns to sum them up in, so that squares stay within range."""
+    xp = namespace(largest)
+    if not scale and not bool(xp.all(largest < float(xp.finfo(dtype).max) ** 0.25)):
+        raise ValueError(
+            "X has values too large to square safely; rescale its columns or leave "
+            "standardize=True."
+        )
+    return xp.where(largest > 0, largest, xp.ones_like(largest))
+
+
+def column_sums(blocks: RowBlocks, unit: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weighted sums of the columns over ``unit``, in double precision."""
+    weights, unit, columns = weights.astype(np.float64), unit.astype(np.float64), blocks.shape[1]
+
+    def part(number: int) -> np.ndarray:
+        sums = np.zeros(columns)
+        for block in blocks.chunk(number):
+            share = weights[block.start : block.stop]
+            if blocks.packed:
+                filled = np.repeat(share, np.diff(block.rows.indptr)) * block.rows.data
+                sums += np.bincount(block.rows.indices, filled, minlength=columns) / unit
+            else:
+                sums += share @ (block.rows / unit)
+        return sums
+
+    return added(blocks.each(part, _WIDTH))
+
+
+def column_squares(
+    blocks: RowBlocks, unit: np.ndarray, mean: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Weighted squares about the mean of what is stored of each column, in double precision.
+
+    Of sparse rows also the weight and the number of entries stored, as further rows.
+    """
+    weights, unit, columns = weights.astype(np.float64), unit.astype(np.float64), blocks.shape[1]
+
+    def part(number: int) -> np.ndarray:
+        sums = np.zeros((3, columns))
+        for block in blocks.chunk(number):
+            share = weights[block.start : block.stop]
+            if blocks.packed:
+                places = block.rows.indices
+                each = np.repeat(share, np.diff(block.rows.indptr))
+                gap = block.rows.data / unit[places] - mean[places]
+                for row, entry in enumerate((each * gap**2, each, each > 0)):
+                    sums[row] += np.bincount(places, entry, minlength=columns)
+            else:
+                sums[0] += share @ (block.rows / unit - mean) ** 2
+        return sums
+
+    return added(blocks.each(part, _WIDTH))
+
+
+def central_moments(
+    mean: np.ndarray, squares: np.ndarray, total: float, counted: int | None
+) -> np.ndarray:
+    """Second moments about the mean, from :func:`column_squares` of rows of weight ``total``.
+
+    ``counted`` is the number of rows with a weight, for sparse ones.
+    """
+    inside, filled, stored = squares
+    if counted is None:
+        return inside / total
+    # Exactly zero where every row is stored: a difference of sums would leave its rounding.
+    blank = np.where(stored < counted, np.maximum(total - filled, 0.0), 0.0)
+    return (inside + blank * mean**2) / total
+
+
+def standard_units(
+    unit: Array, mean: Array, second: Array, rows: int, dtype: Any, *, scale: bool
+) -> tuple[Array, Array]:
+    """Shift and inverse scale of the columns, from their moments over ``unit``."""
+    xp = namespace(second)
+    # The mean of n equal numbers is off by some roundings of double precision.
+    tiny = float(np.finfo(np.float64).eps) * (rows + 10)
+    constant = second <= (tiny * xp.abs(mean)) ** 2
+    inverse = xp.ones_like(unit)
+    if scale:
+        with np.errstate(over="ignore", divide="ignore"):
+            inverse = 1.0 / xp.sqrt(xp.where(constant, xp.ones_like(second), second)) / unit
+    if not bool(xp.all(xp.isfinite(inverse))):
+        bad = int(xp.argmin(xp.astype(xp.isfinite(inverse), xp.int8)))
+        raise ValueError(f"Column {bad} of X is too small to scale; multiply it up first.")
+    inverse = xp.astype(xp.where(constant, xp.zeros_like(inverse), inverse), dtype)
+    return xp.astype(mean * (unit * inverse), dtype), inverse
+
+
+def device_largest(X: Array) -> Array:
+    """Largest absolute value of each column."""
+    if is_packed(X):
+        return X.column_extent()
+    xp = namespace(X)
+    largest = xp.zeros(X.shape[1], dtype=X.dtype)
+    for block in row_parts(X):
+        largest = xp.maximum(largest, xp.max(xp.abs(block), axis=0))
+    return largest
+
+
+def device_moments(X: Array, unit: Array, weights: Array, center: bool) -> tuple[Array, Array]:
+    """Weighted mean and central second moment of the columns over ``unit``, in two passes.
+
+    Summed up in double precision whatever the type of the rows.
+    """
+    xp = namespace(X)
+    weights, unit = xp.astype(weights, xp.float64), xp.astype(unit, xp.float64)
+    if is_packed(X):
+        return X.column_moments(unit, weights, center)
+    total = xp.sum(weights)
+    mean = xp.zeros(X.shape[1], dtype=xp.float64)
+    shares = row_parts(weights, like=X)
+    if center:
+        for block, share in zip(row_parts(X), shares, strict=True):
+            mean = mean + share @ xp.astype(block, xp.float64) / unit
+        mean = mean / total
+    second = xp.zeros(X.shape[1], dtype=xp.float64)
+    for block, share in zip(row_parts(X), shares, strict=True):
+        gap = xp.astype(block, xp.float64) / unit - mean
+        second = second + share @ gap**2
+    return mean, second / total
+
+
+_DENSE_CELLS = 2**20
+_DEVICE_CELLS = 2**26
+"""Cells of a block that is made dense on a device, which wants larger ones."""
+_SAMPLE_CELLS = (2**19, 2**22)
+"""Cells that a covariance of few, or of many columns is made from, at least."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """Standardised view ``(X - 1 meanᵀ) diag(inverse_scale)`` of dense or sparse rows.
+
+    Centring is implicit, so sparse rows stay sparse. A constant column has inverse scale zero:
+    it is a column of zeros here, whatever its size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.rows.design import Design
+    >>> X = np.array([[1.0, 5.0], [3.0, 5.0]])
+    >>> design = Design.standardized(X, np.ones(2))
+    >>> design @ np.array([[1.0], [1.0]])
+    array([[-1.],
+           [ 1.]])
+    """
+
+    X: Any
+    shift: Array
+    inverse_scale: Array
+
+    @classmethod
+    def plain(cls, X: Any) -> Design:
+        """Rows as they are."""
+        xp = namespace(X)
+        zeros = xp.zeros(X.shape[1], dtype=X.dtype)
+        return cls(X, zeros, zeros + 1.0)
+
+    @classmethod
+    def standardized(
+        cls, X: Any, weights: Array, *, center: bool = True, scale: bool = True
+    ) -> Design:
+        """Rows centred and scaled to unit (weighted) variance, or unit mean square uncentred."""
+        blocks = RowBlocks(X)
+        largest = device_largest(X) if blocks.whole else column_extent(blocks)
+        unit = column_units(largest, X.dtype, scale=scale)
+        if blocks.whole:
+            mean, second = device_moments(X, unit, weights, center)
+        else:
+            total = float(weights.astype(np.float64).sum())
+            mean = np.zeros(X.shape[1])
+            if center:
+                mean = column_sums(blocks, unit, weights) / total
+            squares = column_squares(blocks, unit, mean, weights)
+            count = int(np.count_nonzero(weights)) if blocks.packed else None
+            second = central_moments(mean, squares, total, count)
+        return cls(X, *standard_units(unit, mean, second, X.shape[0], X.dtype, scale=scale))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.X.shape
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the entries."""
+        return self.X.dtype
+
+    @cached_property
+    def blocks(self) -> RowBlocks:
+        """The rows as they are given, cut for threads and cache."""
+        return RowBlocks(self.X)
+
+    def loaded(self, right: Array) -> tuple[Array, Array]:
+        """``V`` and ``c`` such that the product with ``right`` is ``X V - 1 cᵀ``."""
+        return self.inverse_scale[:, None] * right, self.shift @ right
+
+    def unloaded(self, back: Array, total: Array) -> Array:
+        """Product of the transpose with some ``left``, from ``Xᵀ left`` and ``leftᵀ 1``.
+
+        ``back`` is used up.
+        """
+        back *= self.inverse_scale[:, None]
+        back -= self.shift[:, None] * total[None, :]
+        return back
+
+    def __matmul__(self, right: Array) -> Array:
+        scaled, constant = self.loaded(right)
+        product = self.blocks.forward(scaled)
+        product -= constant[None, :]
+        return product
+
+    def transposed_matmul(self, left: Array) -> Array:
+        """Product of the transpose with ``left`` of shape (rows, k)."""
+        return self.unloaded(self.blocks.backward(left), namespace(left).sum(left, axis=0))
+
+    def dense_blocks(self) -> list[tuple[int, int]]:
+        """Row ranges to be made dense one at a time."""
+        rows, columns = self.shape
+        cells = _DEVICE_CELLS if self.blocks.whole else _DENSE_CELLS
+        size = max(1, cells // max(columns, 1))
+        return [(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+    def dense_rows(self, start: int, stop: int) -> Array:
+        """Standardised rows as a dense block: explicit, so that no digits cancel in a Gram."""
+        if is_packed(self.X):
+            block = self.X.dense(start, stop)
+        else:
+            block = self.X[start:stop, ...]
+            block = block.toarray() if sparse.issparse(block) else block
+        return block * self.inverse_scale[None, :] - self.shift[None, :]
+
+    def take(self, rows: np.ndarray) -> Array:
+        """Standardised rows of any numbers as a dense block."""
+        return self.picked(rows).dense_rows(0, len(rows))
+
+    def picked(self, rows: np.ndarray) -> Design:
+        """View of rows of any numbers."""
+        return Design(taken(self.X, rows), self.shift, self.inverse_scale)
+
+    def covariance(self, weights: Array, rank: int = 16, seed: int = 0) -> Covariance:
+        """Pooled weighted second moments, as a preconditioner needs them: from some of the rows.
+
+        For few columns the whole matrix, else its leading part.
+        """
+        xp = namespace(weights)
+        rows, columns = self.shape
+        step = sample_step(rows, columns, self.blocks.filled)
+        if step > 1:
+            # Every so many rows: tasks lie next to each other, so each has its part.
+            kept = np.arange(0, rows, step)
+            sample = self.picked(kept)
+            return sample.covariance(xp.take(weights, xp.asarray(kept), axis=0), rank, seed)
+        total = float(xp.sum(weights))
+        if columns <= DENSE_SIDE:
+            return Covariance.of_moments(self.second_moments(weights) / total)
+        rng = np.random.default_rng(seed)
+        basis = xp.asarray(rng.standard_normal((columns, rank)), dtype=self.dtype)
+        for _ in range(3):
+            basis, _ = orthonormal(basis)
+            basis = self.transposed_matmul(weights[:, None] * (self @ basis)) / total
+        basis, triangle = orthonormal(basis)
+        left, values, _ = xp.linalg.svd(triangle, full_matrices=False)
+        rest = max(self._mean_square(weights, total) - float(xp.sum(values)), 0.0)
+        return Covariance(basis @ left, values, rest / (columns - rank))
+
+    def second_moments(self, weights: Array) -> Array:
+        """Weighted sum of ``x xᵀ`` over the rows."""
+        xp = namespace(weights)
+        columns = self.shape[1]
+        moments = xp.zeros((columns, columns), dtype=self.dtype)
+        for start, stop in self.dense_blocks():
+            # One array on both sides lets BLAS fill one triangle only.
+            block = self.dense_rows(start, stop) * xp.sqrt(weights[start:stop])[:, None]
+            moments = moments + block.T @ block
+        return moments
+
+    def _mean_square(self, weights: Array, total: float) -> float:
+        """Trace of the pooled second moments."""
+        if is_packed(self.X):
+            inside = self.X.spread(weights, self.shift, self.inverse_scale)
+            return inside / total + float(self.shift @ self.shift)
+        if sparse.issparse(self.X):
+            row_weights = np.repeat(weights, np.diff(self.X.indptr))
+            blank = self.shift[self.X.indices]
+            gap = self.X.data * self.inverse_scale[self.X.indices] - blank
+            return float(row_weights @ (gap**2 - blank**2)) / total + float(self.shift @ self.shift)
+        xp = namespace(weights)
+        squares = 0.0
+        for start, stop in self.dense_blocks():
+            row_squares = xp.sum(self.dense_rows(start, stop) ** 2, axis=1)
+            squares += float(xp.sum(weights[start:stop] * row_squares))
+        return squares / total
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """Symmetric matrix ``V diag(values) Vᵀ + rest (I - V Vᵀ)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.rows.design import Covariance
+    >>> Covariance(np.eye(2)[:, :1], np.array([3.0]), rest=1.0).toarray()
+    array([[3., 0.],
+           [0., 1.]])
+    """
+
+    basis: Array
+    values: Array
+    rest: float
+
+    @classmethod
+    def of_moments(cls, moments: Array) -> Covariance:
+        """The whole matrix, by its eigenvectors."""
+        xp = namespace(moments)
+        values, basis = xp.linalg.eigh(moments)
+        return cls(basis, xp.clip(values, min=0.0), 0.0)
+
+    def toarray(self) -> Array:
+        """Return the dense matrix: for tests and small sizes."""
+        xp = namespace(self.basis)
+        eye = xp.eye(self.basis.shape[0], dtype=self.basis.dtype)
+        return self.rest * eye + (self.basis * (self.values - self.rest)[None, :]) @ self.basis.T
+
+
+def sample_step(rows: int, columns: int, filled: int) -> int:
+    """Every how many rows one is enough for the covariance of the columns."""
+    if columns <= DENSE_SIDE:
+        return rows * columns // max(_SAMPLE_CELLS[0], 8 * columns**2)
+    return filled // _SAMPLE_CELLS[1]

@@ -1,0 +1,153 @@
+"""Reading arrays that lie on a device: tensors of torch, arrays of CuPy.
+
+Rows are checked, converted and sorted where they lie. Task labels, class labels and masks of what
+is missing, one number a row, go to the host.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from ..arrays import (
+    Array,
+    PackedRows,
+    beside,
+    is_cupy_sparse,
+    is_packed,
+    is_torch_sparse,
+    namespace,
+    on_device,
+    place_of,
+    row_parts,
+    to_numpy,
+)
+from .frames import choose_position, read_tasks
+
+
+def read_device_rows(
+    estimator: Any, X: Array, task: Any, *, reset: bool
+) -> tuple[Array, np.ndarray | None]:
+    """Rows and task labels; see :func:`comtl.rows.reading.read_rows`."""
+    if not getattr(estimator, "_on_devices", False):
+        raise TypeError(
+            f"{type(estimator).__name__} does not work on arrays of {place_of(X)}. Convert them to "
+            "NumPy first, or use one of the public estimators of comtl."
+        )
+    if len(X.shape) != 2:
+        raise ValueError(
+            f"Expected 2D array, got {len(X.shape)}D array instead: X has the shape "
+            f"{tuple(X.shape)}. Reshape your data to one row a sample."
+        )
+    labels, features, name = task, as_rows(X), "task"
+    column = estimator.task_column
+    if column is not None:
+        features, labels = _without(features, choose_position(X, column), column)
+        name = f"The task column {column!r} of X"
+    if 0 in features.shape:
+        what = "sample(s)" if features.shape[0] == 0 else "feature(s)"
+        raise ValueError(
+            f"Found array with 0 {what} (shape={tuple(X.shape)}) while a minimum of 1 is required."
+        )
+    validate_data(estimator, X, skip_check_array=True, reset=reset)
+    if labels is None:
+        return features, None
+    labels = read_tasks(to_numpy(labels), name)
+    if len(labels) != features.shape[0]:
+        raise ValueError(
+            f"task has {len(labels)} labels, but X has {features.shape[0]} rows; give one label "
+            "for each row."
+        )
+    return features, labels
+
+
+def as_rows(X: Array) -> Array:
+    """Rows of float64 or float32; others become float64. Nothing is copied that need not be."""
+    if is_torch_sparse(X) or is_cupy_sparse(X) or is_packed(X):
+        packed = PackedRows.of(X)
+        values = as_rows(packed.values)
+        return packed if values is packed.values else packed.astype(values.dtype)
+    if getattr(X, "requires_grad", False):
+        X = X.detach()
+    xp = namespace(X)
+    if X.dtype in (xp.float64, xp.float32):
+        return X
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError("Complex data not supported: X must hold real numbers.")
+    return xp.astype(X, xp.float64)
+
+
+def _without(X: Array, position: int, column: Any) -> tuple[Array, np.ndarray]:
+    """Rows without the column of the tasks, and that column on the host."""
+    if X.shape[1] == 1:
+        raise ValueError(
+            f"X holds nothing but the task column {column!r}: 0 feature(s) are left while a "
+            "minimum of 1 is required. Add the feature columns to X."
+        )
+    if is_packed(X):
+        packed, labels = X.without(position)
+        return packed, to_numpy(labels)
+    rest = namespace(X).concat([X[:, :position], X[:, position + 1 :]], axis=1)
+    return rest, to_numpy(X[:, position])
+
+
+def read_device_target(y: Any, X: Array) -> tuple[Array, np.ndarray]:
+    """Targets of a regression beside the rows, and which of a two-dimensional y are missing."""
+    xp = namespace(X)
+    try:
+        held = y if on_device(y) else np.asarray(y)
+        target = beside(held, X, X.dtype)
+    except (TypeError, ValueError) as error:
+        if on_device(y):
+            raise
+        raise ValueError(
+            f"y cannot be read as numbers: {error}. For class labels use the classifier."
+        ) from error
+    if getattr(target, "requires_grad", False):
+        target = target.detach()
+    if target.ndim not in (1, 2):
+        raise ValueError(f"y must have one or two dimensions, got shape {tuple(target.shape)}.")
+    if target.ndim == 1:
+        check_device_finite(target, "y")
+        return target, np.zeros(0, dtype=bool)
+    if bool(xp.any(xp.isinf(target))):
+        raise ValueError("Input y contains infinity or a value too large.")
+    return target, to_numpy(xp.isnan(target))
+
+
+def read_device_weights(sample_weight: Any, shape: tuple[int, ...], X: Array) -> Array:
+    """Weights for a y of this shape beside the rows."""
+    xp, n_rows = namespace(X), shape[0]
+    if sample_weight is None:
+        return xp.ones(n_rows, dtype=X.dtype)
+    if np.isscalar(sample_weight):
+        weights = xp.ones(n_rows, dtype=X.dtype) * sample_weight
+    else:
+        held = sample_weight if on_device(sample_weight) else np.asarray(sample_weight)
+        weights = beside(held, X, X.dtype)
+    if tuple(weights.shape) not in {(n_rows,), tuple(shape)}:
+        raise ValueError(
+            f"sample_weight has the shape {tuple(weights.shape)}, expected ({n_rows},)"
+            + (f" or that of y, {tuple(shape)}." if len(shape) == 2 else ", one for each row.")
+        )
+    check_device_finite(weights, "sample_weight")
+    if bool(xp.any(weights < 0)):
+        raise ValueError("sample_weight holds negative values; weights must be zero or positive.")
+    return weights
+
+
+def check_device_finite(values: Array, name: str = "X") -> None:
+    """Refuse NaN and infinity, block by block on the device."""
+    values = values.values if is_packed(values) else values
+    xp = namespace(values)
+    for block in row_parts(values):
+        flat = xp.reshape(block, (-1,))
+        with np.errstate(over="ignore", invalid="ignore"):
+            square = xp.matmul(flat, flat)
+        if bool(xp.isfinite(square)) or bool(xp.all(xp.isfinite(flat))):
+            continue  # The second: numbers too large to square.
+        if bool(xp.any(xp.isnan(flat))):
+            raise ValueError(f"Input {name} contains NaN.")
+        raise ValueError(f"Input {name} contains infinity or a value too large for {flat.dtype}.")

@@ -1,0 +1,169 @@
+"""What a user hands over for a fit, and parts of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from sklearn.model_selection import PredefinedSplit, check_cv
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import _num_samples
+
+from ..arrays import on_device, taken, to_numpy
+from ..parameters import require_integer
+from .device_reading import as_rows
+from .folds import TaskStratifiedKFold
+from .frames import read_classes, read_values
+from .observations import TaskData
+from .reading import read_rows, read_training
+
+if TYPE_CHECKING:
+    from ..models.fitted import FittedTasks
+
+Split: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""Numbers of the rows to learn from, and of those held out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What a user hands over for a fit."""
+
+    X: Any
+    y: Any
+    task: Any = None
+    sample_weight: Any = None
+
+    def take(self, numbers: np.ndarray) -> Rows:
+        """Some of the rows."""
+
+        def part(item: Any) -> Any:
+            if item is None or np.isscalar(item):
+                return item
+            if on_device(item):
+                return taken(as_rows(item) if item is self.X else item, numbers)
+            # Some sparse formats and containers have no index of their own.
+            return _safe_indexing(indexable(item)[0], numbers)
+
+        return Rows(part(self.X), part(self.y), part(self.task), part(self.sample_weight))
+
+    def read(self, reader: FittedTasks, **options: Any) -> TaskData:
+        """Validated cells; ``reader`` learns the columns."""
+        cells = (self.X, self.y, self.task, self.sample_weight)
+        return read_training(reader, *cells, classification=reader._classification, **options)
+
+    def read_more(self, model: FittedTasks, reader: FittedTasks) -> TaskData:
+        """Validated cells of further tasks for a model; ``reader`` learns the columns again."""
+        read_rows(model, self.X, self.task)
+        return self.read(reader, classes=model._known_classes)
+
+    def here(self, reader: FittedTasks) -> Rows:
+        """Rows in the memory of this process, for models that need them there."""
+        return self
+
+    def nearby(self, reader: FittedTasks, data: TaskData) -> tuple[Rows, TaskData]:
+        """Rows and their cells as they serve many fits best: here they are in memory anyway."""
+        return self, data
+
+    @contextmanager
+    def side_by_side(self, n_jobs: int | None) -> Iterator[int | None]:
+        """Set up the jobs of many fits to these rows, and tell how many there may be."""
+        yield n_jobs
+
+    @property
+    def counted(self) -> np.ndarray:
+        """Numbers of the rows that count: one of weight zero, or without a target, is no row."""
+        return np.flatnonzero(counts(to_numpy(self.y), self.sample_weight, _num_samples(self.X)))
+
+    def splits(self, reader: FittedTasks, cv: Any) -> list[Split]:
+        """Numbers of the rows of the folds; a number of folds cuts every task and class alike."""
+        rows, labels = read_rows(reader, self.X, self.task)
+        y = to_numpy(self.y)
+        classes = read_classes(y)[0] if reader._classification else None
+        # Splitters see the numbers of rows on a device, not the rows.
+        rows = np.zeros((rows.shape[0], 1)) if on_device(rows) else rows
+        return counted_folds(cv, rows, y, labels, classes, self.counted)
+
+
+def counts(y: Any, sample_weight: Any, count: int) -> np.ndarray:
+    """Whether each of ``count`` rows has a target with a weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.rows.fit_input import counts
+    >>> counts(np.array([[1.0, np.nan], [np.nan, np.nan], [2.0, 3.0]]), [1.0, 1.0, 0.0], 3)
+    array([ True, False, False])
+    """
+    cells = np.ones((count, 1), dtype=bool)
+    if sample_weight is not None and not np.isscalar(sample_weight):
+        weights = np.asarray(to_numpy(sample_weight), dtype=float)
+        cells = weights.reshape(count, -1) > 0.0
+    missing = read_values(y, "y")[1]
+    if missing.ndim == 2:
+        cells = cells & ~missing
+    return np.asarray(cells.any(axis=1))
+
+
+def counted_folds(
+    cv: Any,
+    rows: Any,
+    y: Any,
+    labels: np.ndarray | None,
+    classes: np.ndarray | None,
+    counted: np.ndarray,
+) -> list[Split]:
+    """Row numbers of the folds, without rows that do not count."""
+    size = rows.shape[0]
+    if len(counted) == size:
+        return fold_numbers(cv, rows, y, labels, classes)
+    drawn = isinstance(cv, int | np.integer) or callable(getattr(cv, "split", None))
+    if drawn and not isinstance(cv, PredefinedSplit):
+        told = (None if one is None else _safe_indexing(one, counted) for one in (y, labels))
+        y, labels = told
+        some = None if classes is None else classes[counted]
+        splits = fold_numbers(cv, rows[counted], y, labels, some)
+        return [(counted[train], counted[test]) for train, test in splits]
+    # Folds that name rows are of all of them.
+    kept = np.isin(np.arange(size), counted)
+    splits = []
+    for split in fold_numbers(cv, rows, y, labels, classes):
+        train, test = (np.arange(size)[np.asarray(part)] for part in split)
+        splits.append((train[kept[train]], test[kept[test]]))
+    splits = [(train, test) for train, test in splits if len(train) and len(test)]
+    if not splits:
+        raise ValueError(
+            "cv has no fold with rows of positive sample_weight on both sides; name other folds, "
+            "or leave out rows of weight zero."
+        )
+    return splits
+
+
+def fold_numbers(
+    cv: Any, rows: Any, y: Any, labels: np.ndarray | None, classes: np.ndarray | None
+) -> list[Split]:
+    """Row numbers of the training and test part of each fold."""
+    if isinstance(cv, int | np.integer):
+        cv = TaskStratifiedKFold(require_integer("cv", cv, low=2))
+    if isinstance(cv, TaskStratifiedKFold):
+        return list(cv.split(rows, classes, labels))
+    with warnings.catch_warnings():
+        # Tasks are offered to every splitter as groups, also to those without use for them.
+        warnings.filterwarnings("ignore", "The groups parameter is ignored")
+        splits = list(check_cv(cv).split(rows, y, labels))
+    if not splits:
+        raise ValueError(
+            "cv has no folds. A generator of splits serves one fit only: pass list(...) of it, a "
+            "number of folds or a splitter."
+        )
+    size = rows.shape[0]
+    for part in (np.asarray(part) for split in splits for part in split):
+        if part.size and part.dtype.kind != "b" and not -size <= part.min() <= part.max() < size:
+            raise ValueError(
+                f"cv names row {part.max() if part.max() >= size else part.min()}, but X has "
+                f"{size} rows, numbered from 0."
+            )
+    return splits

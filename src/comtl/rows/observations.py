@@ -1,0 +1,136 @@
+"""The training cells, grouped by task, as every model takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import joblib
+import numpy as np
+from scipy import sparse
+
+from ..arrays import namespace, on_device, place_of
+
+Matrix: TypeAlias = np.ndarray | sparse.csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class TaskData:
+    """Rows, targets and weights of all tasks, one cell for each observed target.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_rows, n_features)
+        Features without the task column, float64 or float32. May be the caller's own array.
+    y : ndarray of shape (n_cells,)
+        Targets in the type of X, or indices into `classes`.
+    weights : ndarray of shape (n_cells,)
+        Positive weights in the type of X.
+    offsets : ndarray of shape (n_tasks + 1,)
+        Cells ``offsets[t]:offsets[t + 1]`` belong to task t, which has at least one.
+    tasks : ndarray of shape (n_tasks,)
+        Labels of the tasks: sorted, or in the order of the columns of a two-dimensional y.
+    rows : ndarray of shape (n_cells,) or None
+        Row of X for each cell; None where cell i is row i.
+    classes : ndarray of shape (n_classes,) or None
+        Sorted classes of all tasks; None for regression.
+    multi_output : bool
+        Whether y had two dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.rows.observations import TaskData
+    >>> data = TaskData(
+    ...     X=np.ones((3, 2)),
+    ...     y=np.zeros(3),
+    ...     weights=np.ones(3),
+    ...     offsets=np.array([0, 1, 3]),
+    ...     tasks=np.array(["a", "b"]),
+    ...     rows=None,
+    ...     classes=None,
+    ...     multi_output=False,
+    ... )
+    >>> data.n_tasks, data.codes
+    (2, array([0, 1, 1]))
+    """
+
+    X: Matrix
+    y: np.ndarray
+    weights: np.ndarray
+    offsets: np.ndarray
+    tasks: np.ndarray
+    rows: np.ndarray | None
+    classes: np.ndarray | None
+    multi_output: bool
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, the task column not counted."""
+        return self.X.shape[1]
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return len(self.tasks)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of observed targets."""
+        return self.y.shape[0]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the features."""
+        return self.X.dtype
+
+    @property
+    def weight(self) -> float:
+        """Weight of all cells."""
+        return float(namespace(self.weights).sum(self.weights))
+
+    def average(self, measure: Callable[[TaskData], float]) -> float:
+        """Weighted mean over all cells, where ``measure`` gives that of some of them."""
+        return measure(self)
+
+    @property
+    def reach(self) -> float:
+        """Largest absolute target."""
+        xp = namespace(self.weights)
+        return float(xp.max(xp.abs(self.y)))
+
+    @property
+    def plain(self) -> bool:
+        """Whether every cell has a row of its own."""
+        return self.rows is None
+
+    @property
+    def place(self) -> str:
+        """Library and device of the rows."""
+        return place_of(self.X)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the rows belong to another library than NumPy."""
+        return on_device(self.X)
+
+    @property
+    def seen(self) -> np.ndarray:
+        """Whether a task has cells of a class, ``(n_tasks, n_classes)``."""
+        assert self.classes is not None
+        table = np.zeros((self.n_tasks, len(self.classes)), dtype=bool)
+        table[self.codes, self.y] = True
+        return table
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells these cells from others."""
+        cells = (self.X, self.y, self.codes, self.weights, self.rows, self.tasks, self.classes)
+        return joblib.hash(cells)
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """Task of each cell, as an index into `tasks`."""
+        return np.repeat(np.arange(self.n_tasks), np.diff(self.offsets))

@@ -1,0 +1,324 @@
+"""What users hand over, validated and grouped by task; the only place that validates input."""
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length
+from sklearn.utils.validation import validate_data
+
+from comtl.arrays import namespace, on_device, picked, taken, to_numpy
+from comtl.rows.device_reading import (
+    check_device_finite,
+    read_device_rows,
+    read_device_target,
+    read_device_weights,
+)
+from comtl.rows.frames import (
+    column_names,
+    float_types,
+    is_frame,
+    read_classes,
+    read_numbers,
+    read_tasks,
+    read_weights,
+    refuse_text,
+    split_column,
+)
+from comtl.rows.observations import Matrix, TaskData
+
+
+def read_training(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    classification: bool = False,
+    classes: np.ndarray | None = None,
+    partial: bool = False,
+) -> TaskData:
+    """Validate what `fit` was given and group it by task.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Its `task_column` is read; its `n_features_in_` and `feature_names_in_` are set.
+    X : array-like, sparse matrix or frame of shape (n_rows, n_columns)
+        Features, and the task where `task_column` names it.
+    y : array-like of shape (n_rows,) or (n_rows, n_tasks)
+        Targets. Two dimensions: one task a column, NaN (or None) = not observed.
+    task : array-like of shape (n_rows,), optional
+        Task labels, where there is no `task_column`. With neither, all rows are one task, 0.
+    sample_weight : float or array-like of shape (n_rows,) or that of y, optional
+        Weights; cells of weight zero are dropped.
+    classification : bool, default=False
+        Whether y holds class labels.
+    classes : ndarray, optional
+        Sorted classes that y may hold, where they are known beforehand.
+    partial : bool, default=False
+        Whether these rows are a part of all, so that a column of y may be without any value.
+
+    Returns
+    -------
+    TaskData
+        The cells, those of one task next to each other and in their first order.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.base import BaseEstimator
+    >>> class Model(BaseEstimator):
+    ...     task_column = "school"
+    >>> X = pd.DataFrame({"age": [7.0, 8.0, 9.0], "school": ["b", "a", "b"]})
+    >>> data = read_training(Model(), X, [1.0, 2.0, 3.0])
+    >>> data.tasks, data.offsets, data.y
+    (array(['a', 'b'], dtype='<U1'), array([0, 1, 3]), array([2., 1., 3.]))
+    """
+    if y is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
+            "is None."
+        )
+    X, labels = _read_matrix(estimator, X, task, reset=True)
+    check_finite(X, estimator)
+    if classification:
+        target, missing = read_classes(to_numpy(y))
+    elif on_device(X):
+        target, missing = read_device_target(y, X)
+    else:
+        target, missing = read_numbers(to_numpy(y), X.dtype)
+    check_consistent_length(X, target)
+    if on_device(X):
+        weights = read_device_weights(sample_weight, target.shape, X)
+    else:
+        weights = read_weights(to_numpy(sample_weight), target.shape, X.dtype)
+    if target.ndim == 1:
+        data = _from_rows(X, target, weights, labels)
+    elif labels is None:
+        names = read_tasks(column_names(y if is_frame(y) else target), "the column names of y")
+        data = _from_columns(X, target, weights, missing, names, partial=partial)
+    else:
+        raise ValueError(
+            "y is two-dimensional, so each of its columns is a task, and task= or task_column "
+            "cannot be given as well. Leave them out, or pass a one-dimensional y."
+        )
+    return _encode_classes(data, classes, partial) if classification else data
+
+
+def read_rows(estimator: Any, X: Any, task: Any = None) -> tuple[Matrix, np.ndarray | None]:
+    """Validate what `predict` was given, but for values that are not finite.
+
+    These show in the scores, so that :func:`check_finite` need only look for them if they do.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        A fitted estimator; number and names of the columns of X must be those of its fit.
+    X : array-like, sparse matrix or frame of shape (n_rows, n_columns)
+        Features, and the task where `task_column` names it.
+    task : array-like of shape (n_rows,), optional
+        Task labels, where there is no `task_column`.
+
+    Returns
+    -------
+    X : ndarray or csr_array of shape (n_rows, n_features)
+        Features without the task column, float64 or float32.
+    labels : ndarray of shape (n_rows,) or None
+        Task labels; None where none were given.
+
+    Examples
+    --------
+    >>> from sklearn.base import BaseEstimator
+    >>> class Model(BaseEstimator):
+    ...     task_column = 0
+    >>> read_rows(Model(), [["b", 7.0], ["a", 8.0]])
+    (array([[7.],
+           [8.]]), array(['b', 'a'], dtype='<U1'))
+    """
+    return _read_matrix(estimator, X, task, reset=False)
+
+
+def encode_tasks(labels: Any, tasks: Any) -> np.ndarray:
+    """Find each label among the tasks.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        Task labels; whole numbers match whether held as integers or as floats.
+    tasks : array-like of shape (n_tasks,)
+        The distinct known labels, in any order.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Indices into `tasks`; -1 for a label that is not among them.
+
+    Examples
+    --------
+    >>> encode_tasks([3.0, 1.0, 2.0], [1, 3])
+    array([ 1,  0, -1])
+    """
+    labels, tasks = read_tasks(labels), read_tasks(tasks, "tasks")
+    if not tasks.size or (labels.dtype.kind == "U") != (tasks.dtype.kind == "U"):
+        return np.full(len(labels), -1, dtype=np.intp)
+    if labels.dtype.kind == tasks.dtype.kind == "i":
+        low, high = int(tasks.min()), int(tasks.max())
+        if high - low < 4 * (len(tasks) + len(labels)):
+            table = np.full(high - low + 1, -1)
+            table[tasks - low] = np.arange(len(tasks))
+            inside = (labels >= low) & (labels <= high)
+            return np.where(inside, table[np.where(inside, labels - low, 0)], -1)
+    order = np.argsort(tasks)
+    places = np.searchsorted(tasks, labels, sorter=order)
+    codes = order[np.minimum(places, len(tasks) - 1)]
+    return np.where(tasks[codes] == labels, codes, -1)
+
+
+def _read_matrix(
+    estimator: Any, X: Any, task: Any, *, reset: bool
+) -> tuple[Matrix, np.ndarray | None]:
+    column = estimator.task_column
+    if column is not None and task is not None:
+        raise ValueError(
+            f"The task is given twice: by task_column={column!r} and by task=. Give only one."
+        )
+    if on_device(X):
+        return read_device_rows(estimator, X, task, reset=reset)
+    task = to_numpy(task)
+    features, labels, name = X, task, "task"
+    if column is not None:
+        labels, features = split_column(X, column)
+        name = f"The task column {column!r} of X"
+    refuse_text(features, "Encode them as numbers, or name the one with the tasks as task_column.")
+    features = check_array(
+        features,
+        accept_sparse="csr",
+        dtype=float_types(features),
+        ensure_all_finite=False,
+        input_name="X",
+        estimator=estimator,
+    )
+    validate_data(estimator, X, skip_check_array=True, reset=reset)
+    if sparse.issparse(features):
+        features = sparse.csr_array(features)
+    if labels is None:
+        return features, None
+    labels = read_tasks(labels, name)
+    if len(labels) != features.shape[0]:
+        raise ValueError(
+            f"task has {len(labels)} labels, but X has {features.shape[0]} rows; give one label "
+            "for each row."
+        )
+    return features, labels
+
+
+def check_finite(X: Any, estimator: Any) -> None:
+    """Refuse NaN and infinity; where there are none, at the speed of BLAS on all its threads."""
+    if on_device(X):
+        check_device_finite(X)
+        return
+    values = (X.data if sparse.issparse(X) else X).ravel(order="K")
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(values @ values)
+    if not finite:  # or too large to square, which sklearn tells apart
+        assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
+
+
+def _from_rows(
+    X: Matrix, y: np.ndarray, weights: np.ndarray, labels: np.ndarray | None
+) -> TaskData:
+    labels = np.zeros(y.shape[0], dtype=np.int64) if labels is None else labels
+    kept = np.flatnonzero(to_numpy(weights))
+    tasks, codes = np.unique(labels[kept], return_inverse=True)
+    order = kept[np.argsort(codes, kind="stable")]
+    if not np.array_equal(order, np.arange(y.shape[0])):  # else the caller's arrays serve uncopied
+        X, y, weights = (taken(part, order) for part in (X, y, weights))
+    offsets = _offsets(np.bincount(codes, minlength=len(tasks)))
+    return TaskData(X, y, weights, offsets, tasks, rows=None, classes=None, multi_output=False)
+
+
+def _from_columns(
+    X: Matrix,
+    y: np.ndarray,
+    weights: np.ndarray,
+    missing: np.ndarray,
+    names: np.ndarray,
+    *,
+    partial: bool,
+) -> TaskData:
+    unseen = names[missing.all(axis=0)]
+    if unseen.size and not partial:
+        raise ValueError(
+            f"y has columns without any observed value: {unseen.tolist()}. Drop these columns."
+        )
+    xp = namespace(weights)
+    weights = xp.broadcast_to(xp.reshape(weights, (y.shape[0], -1)), y.shape)
+    cells = ~missing & to_numpy(weights != 0)
+    counts = cells.sum(axis=0)
+    codes, rows = np.nonzero(cells.T)
+    return TaskData(
+        X=X,
+        y=picked(y, rows, codes),
+        weights=picked(weights, rows, codes),
+        offsets=_offsets(counts[counts > 0]),
+        tasks=names[counts > 0],
+        rows=rows,
+        classes=None,
+        multi_output=True,
+    )
+
+
+def _offsets(counts: np.ndarray) -> np.ndarray:
+    if not counts.size:
+        raise ValueError("sample_weight is zero for every observed y; give some a weight above 0.")
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
+
+
+def _encode_classes(data: TaskData, known: np.ndarray | None, partial: bool) -> TaskData:
+    classes, y = np.unique(data.y, return_inverse=True)
+    if known is not None:
+        fresh = classes[~np.isin(classes, known)]
+        if fresh.size:
+            raise ValueError(
+                f"y holds classes that the model does not know: {fresh[:10].tolist()}. Fit a "
+                "model with rows of all classes."
+            )
+        return replace(data, y=np.searchsorted(known, classes)[y], classes=known)
+    if not partial:
+        _check_several(classes)
+    if data.multi_output and len(classes) > 2 and data.n_tasks == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected: with more than two "
+            "classes it is read as one-dimensional. Pass y.ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        assert data.rows is not None
+        data = replace(data, X=taken(data.X, data.rows), rows=None, multi_output=False)
+    if data.multi_output and not partial:
+        check_classes(classes, multi_output=True)
+    return replace(data, y=y, classes=classes)
+
+
+def check_classes(classes: np.ndarray, *, multi_output: bool) -> None:
+    """Refuse a single class, and more than two in a table of targets."""
+    _check_several(classes)
+    if multi_output and len(classes) > 2:
+        raise ValueError(
+            "A two-dimensional y must be binary: two classes over all its columns, got "
+            f"{len(classes)}: {classes[:10].tolist()}. For more classes pass a one-dimensional y "
+            "with the task of each row."
+        )
+
+
+def _check_several(classes: np.ndarray) -> None:
+    if len(classes) == 1:
+        raise ValueError(
+            f"y holds only one class, {classes.tolist()[0]!r}; a classifier needs at least two "
+            "(rows of weight zero do not count)."
+        )

@@ -1,0 +1,37 @@
+"""Files that are old or new, never half."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO, Any
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees the old one or the new one, never a part.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from comtl.saving.atomic import write_atomically
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_atomically(Path(folder, "new", "file"), b"text")
+    ...     Path(folder, "new", "file").read_bytes()
+    b'text'
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with fresh.open("wb") as file:
+            file.write(content)
+            to_disk(file)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def to_disk(file: IO[Any]) -> None:
+    """Have the system write all that it holds back of a file."""
+    file.flush()
+    os.fsync(file.fileno())

@@ -1,0 +1,1 @@
+"""Pages, figures, tables and graphs of fitted models."""

@@ -1,0 +1,152 @@
+"""The page put together and written."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Sequence
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from ..evaluation.compare_models import Comparison, compare
+from ..models.fitted import FittedTasks
+from ..saving.atomic import write_atomically
+from . import page_sections as sections
+from .page_data import as_json, payload
+from .views import view
+
+SCRIPTS = ("page_data.js", "page_table.js", "page_task.js", "page_map.js")
+"""Parts of the page's script, in the order in which they run."""
+
+
+def write_report(
+    path: str | Path,
+    model: FittedTasks,
+    *,
+    comparison: Comparison | None = None,
+    notes: Sequence[str] = (),
+    title: str | None = None,
+) -> Path:
+    """Write a page that shows a fitted model: one file, readable without a network.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where to write the page; folders are made, and an old file is replaced at once.
+    model : estimator
+        Any fitted regressor or classifier of comtl.
+    comparison : Comparison, optional
+        Outcome of :func:`comtl.evaluation.compare`. Without it the page shows the weights alone.
+    notes : sequence of str, default=()
+        What was noticed in the data, a sentence each.
+    title : str, optional
+        Heading; the class of the model unless given.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from comtl import HierarchicalRegressor
+    >>> from comtl.evaluation import compare
+    >>> from comtl.show.page import write_report
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(60, 2)), np.repeat(["a", "b", "c"], 20)
+    >>> y = X[:, 0] + rng.normal(size=60)
+    >>> model = HierarchicalRegressor().fit(X, y, task=task)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = compare(model, X, y, task)
+    ...     page = write_report(f"{folder}/report.html", model, comparison=found)
+    ...     "Does multitask learning help here?" in page.read_text(encoding="utf-8")
+    True
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"path={str(path)!r} is a folder; name a file in it, such as report.html."
+        )
+    if isinstance(notes, str):
+        raise TypeError("notes must be a sequence of sentences; put the one you have into a list.")
+    write_atomically(path, page(model, comparison, notes, title).encode(errors="replace"))
+    return path
+
+
+def page(
+    model: FittedTasks,
+    comparison: Comparison | None = None,
+    notes: Sequence[str] = (),
+    title: str | None = None,
+) -> str:
+    """Return the whole page as text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import HierarchicalRegressor
+    >>> from comtl.show.page import page
+    >>> X, task = np.arange(8.0)[:, None], np.repeat(["a", "b"], 4)
+    >>> page(HierarchicalRegressor().fit(X, X[:, 0], task=task), title="Ages")[:15]
+    '<!doctype html>'
+    """
+    seen = view(model)
+    data = as_json(payload(seen, comparison))
+    script = "(() => {\n'use strict';\n" + "".join(map(_part, SCRIPTS)) + "})();\n"
+    name = type(model).__name__
+    per = "unit" if (seen.spread == 1.0).all() else "standard deviation"
+    score = "target" if model._known_classes is None else "score"
+    parts = {
+        "title": escape(title or name),
+        "kind": escape(name),
+        # No script but this one may run, and nothing may be fetched.
+        "policy": f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_digest(script)}'",
+        "css": _part("page.css"),
+        "tiles": sections.tiles(seen, model, comparison),
+        "summary": sections.summary(comparison),
+        "notes": sections.notes_part(notes),
+        "scores": sections.score_part(comparison),
+        "intervals": sections.interval_part(comparison),
+        "members": sections.member_part(model),
+        "fit": sections.fit_part(model),
+        "unit": escape(f"change of the {score} for one {per} of the feature"),
+        "data": data,
+        "script": script,
+    }
+    # One pass, so that what is filled in is never read as a place to fill.
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _part("page.html"))
+
+
+def report_of(
+    model: Any, path: str | Path, rows: tuple[Any, Any, Any, Any], title: str | None
+) -> Path:
+    """Write the page of a model, compared on the rows if there are some.
+
+    ``rows`` holds X, y, task and sample_weight, as in fit; None where they are not given.
+    """
+    X, y, task, sample_weight = rows
+    if X is None and y is None:
+        if task is not None or sample_weight is not None:
+            raise ValueError("task and sample_weight are given without X and y; pass these too.")
+        return write_report(path, model, title=title)
+    if X is None or y is None:
+        lost = "X" if X is None else "y"
+        raise ValueError(f"{lost} is missing; pass both X and y to compare, or neither.")
+    check_is_fitted(model)
+    found = compare(model, X, y, task, sample_weight)
+    return write_report(path, model, comparison=found, title=title)
+
+
+def _part(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _digest(script: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,0 +1,186 @@
+"""Charts of the page as inline SVG, coloured by its style sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+WIDTH, HEIGHT = 420, 300
+LEFT, RIGHT, TOP, BOTTOM = 62, 14, 14, 46
+MOST_DOTS = 2000
+"""Dots of a chart beyond which only every so many are drawn."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Ranges of two axes on a drawing of fixed size.
+
+    Examples
+    --------
+    >>> from comtl.show.page_charts import Frame
+    >>> frame = Frame((0.0, 1.0), (0.0, 2.0))
+    >>> frame.x(0.0), frame.y(2.0)
+    (62.0, 14.0)
+    """
+
+    across: tuple[float, float]
+    up: tuple[float, float]
+
+    def x(self, value: float) -> float:
+        """Place of a value on the horizontal axis."""
+        low, high = self.across
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * (value - low) / (high - low), 1)
+
+    def y(self, value: float) -> float:
+        """Place of a value on the vertical axis."""
+        low, high = self.up
+        return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - low) / (high - low), 1)
+
+    def path(self, x: Sequence[float], y: Sequence[float]) -> str:
+        """Points of a line."""
+        return " ".join(f"{self.x(a)},{self.y(b)}" for a, b in zip(x, y, strict=True))
+
+    def drawn(self, title: str, x_label: str, y_label: str, inside: str) -> str:
+        """Drawing with axes around what is inside."""
+        parts = []
+        foot, end = HEIGHT - BOTTOM, WIDTH - RIGHT
+        for value in ticks(*self.across):
+            x = self.x(value)
+            parts.append(f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{foot}"/>')
+            parts.append(f'<text x="{x}" y="{foot + 17}" text-anchor="middle">{value:g}</text>')
+        for value in ticks(*self.up):
+            y = self.y(value)
+            parts.append(f'<line class="grid" x1="{LEFT}" x2="{end}" y1="{y}" y2="{y}"/>')
+            parts.append(f'<text x="{LEFT - 7}" y="{y + 4}" text-anchor="end">{value:g}</text>')
+        middle, height = (LEFT + end) / 2, (TOP + foot) / 2
+        parts.append(
+            f'<text class="axis" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">'
+            f"{escape(x_label)}</text>"
+            f'<text class="axis" transform="translate(14 {height}) rotate(-90)" '
+            f'text-anchor="middle">{escape(y_label)}</text>'
+        )
+        return (
+            f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+            f'aria-label="{escape(title)}">{"".join(parts)}{inside}</svg>'
+        )
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Return three to six round numbers between two bounds.
+
+    Examples
+    --------
+    >>> from comtl.show.page_charts import ticks
+    >>> ticks(0.0, 1.0)
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    """
+    span = high - low
+    step = 10.0 ** np.floor(np.log10(span / 5.0))
+    step *= next(factor for factor in (1, 2, 5, 10) if span / (factor * step) <= 5.5)
+    first = int(np.ceil(low / step - 1e-9))
+    count = int(np.floor(high / step + 1e-9)) - first + 1
+    return [float(f"{(first + number) * step:.10g}") for number in range(count)]
+
+
+def padded_range(values: np.ndarray, share: float = 0.06) -> tuple[float, float]:
+    """Range of the finite values with room on both sides.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.show.page_charts import padded_range
+    >>> padded_range(np.array([0.0, 1.0, np.nan]), 0.5), padded_range(np.array([2.0]))
+    ((-0.5, 1.5), (1.0, 3.0))
+    """
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return 0.0, 1.0
+    low, high = float(known.min()), float(known.max())
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        room = 0.5 * abs(low) or 1.0
+    else:
+        room = share * (high - low)
+    return low - room, high + room
+
+
+def scatter(
+    names: Sequence[str], own: np.ndarray, other: np.ndarray, signs: np.ndarray, label: str
+) -> str:
+    """Error of the model for each task against that of another; below the line it is better.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Tasks.
+    own, other : ndarrays of shape (n_tasks,)
+        Errors; tasks without them are left out.
+    signs : ndarray of shape (n_tasks,)
+        1 where the model is significantly better, -1 where worse.
+    label : str
+        Name of the other.
+
+    Returns
+    -------
+    str
+        The drawing.
+    """
+    known = np.flatnonzero(np.isfinite(own) & np.isfinite(other))
+    # The significant ones are drawn last, above the others.
+    known = known[:: max(1, -(-len(known) // MOST_DOTS))]
+    known = known[np.argsort(np.abs(signs[known]), kind="stable")]
+    both = padded_range(np.concatenate([own[known], other[known]]))
+    frame = Frame(both, both)
+    inside = [f'<polyline class="guide" points="{frame.path(both, both)}"/>']
+    kinds = {1: "gain", -1: "loss", 0: "level"}
+    for task in known.tolist():
+        hint = f"{names[task]}: model {own[task]:.4g}, {label} {other[task]:.4g}"
+        inside.append(
+            f'<circle class="{kinds[int(signs[task])]}" cx="{frame.x(other[task])}" '
+            f'cy="{frame.y(own[task])}" r="3.4"><title>{escape(hint)}</title></circle>'
+        )
+    title = f"Error of each task: this model against {label}. Below the line this model is better."
+    return frame.drawn(title, f"error, {label}", "error, this model", "".join(inside))
+
+
+def calibration(levels: np.ndarray, covered: np.ndarray) -> str:
+    """Share of held-out targets inside the intervals, against the probability asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.show.page_charts import calibration
+    >>> calibration(np.array([0.5]), np.array([0.6])).count("<circle")
+    1
+    """
+    frame = Frame((0.0, 1.0), (0.0, 1.0))
+    inside = '<polyline class="guide" points="' + frame.path((0.0, 1.0), (0.0, 1.0)) + '"/>'
+    inside += f'<polyline class="line" points="{frame.path(levels.tolist(), covered.tolist())}"/>'
+    for level, share in zip(levels.tolist(), covered.tolist(), strict=True):
+        inside += (
+            f'<circle class="dot" cx="{frame.x(level)}" cy="{frame.y(share)}" r="3.6">'
+            f"<title>asked {100 * level:.0f} %, found {100 * share:.1f} %</title></circle>"
+        )
+    title = "Share of held-out targets inside the intervals against the probability asked for."
+    return frame.drawn(title, "probability asked for", "share found inside", inside)
+
+
+def history(values: np.ndarray, label: str) -> str:
+    """Objective or evidence by sweep.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.show.page_charts import history
+    >>> "polyline" in history(np.array([3.0, 2.0, 1.5]), "objective")
+    True
+    """
+    places = np.arange(len(values), dtype=float)
+    known = np.isfinite(values)
+    frame = Frame((0.0, max(1.0, len(values) - 1.0)), padded_range(values))
+    points = frame.path(places[known].tolist(), values[known].tolist())
+    inside = f'<polyline class="line" points="{points}"/>'
+    step = "sweep" if label == "objective" else "step"
+    return frame.drawn(f"{label} by {step}", step, label, inside)

@@ -1,0 +1,197 @@
+"""The numbers that the page draws from: compact, and harmless whatever names hold."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import numpy as np
+
+from ..evaluation.compare_models import Comparison
+from ..phrases import jsonable
+from ..rows.reading import encode_tasks
+from .page_text import SIMPLE
+from .views import Bins, View, cosines, leading_order
+
+MAP_ROWS, MAP_CELLS = 1000, 400_000
+"""Most rows and fields of the map; neighbours of a cluster are put together beyond."""
+TOP, TOP_ALL, NEAREST = 40, 100_000, 10
+"""Largest weights kept of a row and of all rows, and nearest tasks of each task."""
+DIGITS = 7
+"""More than is shown."""
+LEVELS = 32767
+"""Steps on either side of zero that a field of the map is rounded to."""
+
+
+def as_json(data: Any) -> str:
+    r"""JSON that may stand inside a script element: nothing in it can end the element.
+
+    Examples
+    --------
+    >>> from comtl.show.page_data import as_json
+    >>> as_json(["</script>", float("nan")])
+    '["\\u003c/script\\u003e",null]'
+    """
+    text = json.dumps(jsonable(data, DIGITS), separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def packed(values: np.ndarray, kind: str) -> str:
+    """Return the values as base64 of little-endian numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.show.page_data import packed
+    >>> packed(np.array([1, 2]), "u2")
+    'AQACAA=='
+    """
+    return base64.b64encode(np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()).decode()
+
+
+def payload(view: View, comparison: Comparison | None) -> dict[str, Any]:
+    """All that the page's script needs.
+
+    Parameters
+    ----------
+    view : View
+        The weights.
+    comparison : Comparison, optional
+        Errors on held-out rows.
+
+    Returns
+    -------
+    dict
+        Names, clusters, errors, largest weights, nearest tasks and the map.
+    """
+    return {
+        "tasks": view.tasks,
+        "features": view.features,
+        "classes": view.classes,
+        "lineTask": packed(view.line_task, "u4"),
+        "lineClass": packed(view.line_class, "u4"),
+        "taskClusters": view.task_clusters,
+        "spread": packed(finite(view.spread), "f4"),
+        "top": _largest(view),
+        "near": _nearest(view),
+        "map": _map(view),
+        "scores": None if comparison is None else scores(view.tasks, comparison),
+    }
+
+
+def finite(values: np.ndarray) -> np.ndarray:
+    """Cut values to what 32 bits hold, NaN to zero."""
+    most = float(np.finfo(np.float32).max)
+    return np.nan_to_num(np.clip(values, -most, most), nan=0.0)
+
+
+def _largest(view: View) -> dict[str, Any]:
+    lines, features = view.values.shape
+    count = min(features, max(5, min(TOP, TOP_ALL // lines)))
+    size = np.abs(view.values)
+    places = np.argpartition(-size, count - 1, axis=1)[:, :count]
+    order = np.argsort(-np.take_along_axis(size, places, axis=1), axis=1, kind="stable")
+    places = np.take_along_axis(places, order, axis=1)
+    values = np.take_along_axis(view.values, places, axis=1)
+    return {
+        "count": count,
+        "feature": packed(places, "u4"),
+        "value": packed(finite(values), "f4"),
+    }
+
+
+def _nearest(view: View) -> dict[str, Any]:
+    table = view.by_task
+    total = len(table)
+    count = min(NEAREST, total - 1)
+    places = np.zeros((total, count), dtype=np.intp)
+    values = np.zeros((total, count))
+    for start in range(0, total if count else 0, 1000):
+        stop = min(start + 1000, total)
+        near = cosines(table[start:stop], table)
+        near[np.arange(stop - start), np.arange(start, stop)] = -np.inf
+        best = np.argpartition(-near, count - 1, axis=1)[:, :count]
+        order = np.argsort(-np.take_along_axis(near, best, axis=1), axis=1, kind="stable")
+        best = np.take_along_axis(best, order, axis=1)
+        places[start:stop] = best
+        values[start:stop] = np.take_along_axis(near, best, axis=1)
+    return {"count": count, "task": packed(places, "u4"), "cosine": packed(values, "f4")}
+
+
+def _map(view: View) -> dict[str, Any]:
+    lines, features = view.values.shape
+    rows = Bins.of(leading_order(view.values, view.line_clusters), view.line_clusters, MAP_ROWS)
+    room = max(50, MAP_CELLS // len(rows.clusters))
+    order = leading_order(view.values.T, view.feature_clusters)
+    columns = Bins.of(order, view.feature_clusters, room)
+    cells = columns.mean(rows.mean(view.values).T).T
+    size = np.abs(cells)
+    most = float(size.max(initial=0.0))
+    # A few large weights must not make all others pale.
+    shown = float(np.quantile(size[size > 0], 0.98)) if most > 0 else 1.0
+    steps = np.rint(cells / (most or 1.0) * LEVELS)
+    return {
+        "rows": _bins(rows),
+        "columns": _bins(columns),
+        "lines": lines,
+        "features": features,
+        "most": most,
+        "shown": shown,
+        "cells": packed(steps, "i2"),
+    }
+
+
+def _bins(bins: Bins) -> dict[str, Any]:
+    return {
+        "count": len(bins.clusters),
+        "order": packed(bins.order, "u4"),
+        "edges": packed(bins.edges, "u4"),
+        "clusters": packed(bins.clusters, "u4"),
+    }
+
+
+def scores(tasks: list[str], comparison: Comparison) -> dict[str, Any]:
+    """Errors and signs of gains in the order of the model's tasks; NaN where not compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.evaluation import Comparison
+    >>> from comtl.show.page_data import scores
+    >>> one = {"separate": np.array([2.0]), "pooled": np.array([1.0])}
+    >>> tasks, rows = np.array(["a"]), np.array([5])
+    >>> found = Comparison(
+    ...     np.array(["a"]),
+    ...     rows,
+    ...     rows,
+    ...     "RMSE",
+    ...     one | {"model": rows},
+    ...     {},
+    ...     None,
+    ...     one,
+    ...     one,
+    ...     None,
+    ...     None,
+    ... )
+    >>> scores(["b", "a"], found)["errors"]["separate"]
+    array([nan,  2.])
+    """
+    labels = np.array([str(label) for label in comparison.tasks.tolist()])
+    codes = encode_tasks(np.array(tasks), labels)
+    if (codes < 0).all():
+        raise ValueError(
+            "comparison has none of the model's tasks; make it with compare(model, X, y, task) on "
+            "the rows that the model was fitted to."
+        )
+
+    def placed(values: np.ndarray) -> np.ndarray:
+        return np.where(codes >= 0, np.asarray(values, dtype=float)[codes], np.nan)
+
+    names = ("model", *SIMPLE)
+    return {
+        "metric": comparison.metric,
+        "rows": placed(comparison.train_rows),
+        "errors": {name: placed(comparison.errors[name]) for name in names},
+        "signs": {name: placed(comparison.task_signs(name)) for name in SIMPLE},
+    }

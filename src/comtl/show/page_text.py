@@ -1,0 +1,97 @@
+"""What a comparison says, in plain words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..evaluation.comparison import SIGNIFICANCE, Comparison
+from ..phrases import counted
+
+PLAIN = {
+    "model": "this model",
+    "separate": "a model of its own for each task",
+    "pooled": "one model for all tasks",
+    "mean": "the mean alone",
+}
+SIMPLE = ("separate", "pooled")
+HEADLINES = {
+    "helps": "Yes: this model predicts significantly better here than every reference model.",
+    "unclear": "Not clearly: no significant difference from {}.",
+    "harms": "No: {} predicts significantly better here.",
+}
+"""One headline for each kind of verdict."""
+
+
+def headline(comparison: Comparison) -> str:
+    """Return the headline of the verdict."""
+    found = comparison.verdict
+    return HEADLINES[found.kind].format(PLAIN[found.reference])
+
+
+def sentences(comparison: Comparison) -> list[str]:
+    """Return what is said below the headline: errors, tasks, and the mean alone."""
+    tasks = [_tasks(comparison, name) for name in SIMPLE]
+    return [text for text in (_errors(comparison), *tasks, _beside_mean(comparison)) if text]
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Return a share in percent.
+
+    Examples
+    --------
+    >>> from comtl.show.page_text import percent
+    >>> percent(0.1234), percent(0.5, 0)
+    ('12.3 %', '50 %')
+    """
+    return f"{100 * share:.{digits}f} %"
+
+
+def relative(comparison: Comparison, name: str) -> float | None:
+    """By which share the model's error is below another's; None where that is zero or unknown."""
+    own, other = comparison.overall["model"], comparison.overall[name]
+    if not (np.isfinite(own) and np.isfinite(other)) or other == 0.0:
+        return None
+    return 1.0 - own / other
+
+
+def _errors(comparison: Comparison) -> str:
+    parts = []
+    for name in SIMPLE:
+        share = relative(comparison, name)
+        if share is None:
+            continue
+        word = "lower" if share >= 0 else "higher"
+        value = comparison.overall[name]
+        parts.append(f"{percent(abs(share))} {word} than with {PLAIN[name]} ({value:.4g})")
+    own = f"{comparison.metric} {comparison.overall['model']:.4g}"
+    rows = counted(int(comparison.test_rows.sum()), "row")
+    text = f"On {rows} that no model saw in training, this model has {own}"
+    return text + (": " + ", and ".join(parts) if parts else "") + "."
+
+
+def _tasks(comparison: Comparison, name: str) -> str:
+    signs = comparison.task_signs(name)
+    total, better, worse = len(signs), int((signs > 0).sum()), int((signs < 0).sum())
+    who = "task is" if total == 1 else "tasks are"
+    text = (
+        f"Against {PLAIN[name]}, {better:,} of {total:,} {who} significantly better and "
+        f"{worse:,} significantly worse"
+    )
+    chance = round(0.5 * SIGNIFICANCE * total)
+    if chance and better + worse:
+        text += f" (chance alone gives about {chance:,} of each)"
+    return text + "."
+
+
+def _beside_mean(comparison: Comparison) -> str:
+    share = relative(comparison, "mean")
+    if share is None:
+        return ""
+    if share <= 0:
+        return "It is no better than the mean of the target: the features explain nothing here."
+    if share < 0.05:
+        return (
+            f"Its error is only {percent(share)} below that of the mean alone: the features "
+            "explain little here."
+        )
+    return f"Its error is {percent(share, 0)} below that of the mean alone."

@@ -1,0 +1,138 @@
+"""How a fit went, and how the choice of its settings matters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..models.fitted import FittedTasks
+from ..models.search import CrossValidated
+from .plot_axes import COLOURS, new_axes, plain
+from .views import choose_history, view
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_FIGURES = 150
+"""Fields of a surface beyond which numbers in them could not be read."""
+
+
+def history(model: FittedTasks, *, ax: Axes | None = None) -> Axes:
+    """Objective after each sweep, or the log evidence of a hierarchical model.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model that keeps its ``objective_history_``.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import HierarchicalRegressor, plot
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(40, 2)), np.repeat(["a", "b"], 20)
+    >>> model = HierarchicalRegressor().fit(X, X[:, 0] + rng.normal(size=40), task=task)
+    >>> plot.history(model).get_ylabel()
+    'log evidence'
+    """
+    view(model)
+    found = choose_history(model)
+    if found is None:
+        raise ValueError(
+            f"model is a {type(model).__name__}, which keeps no history; draw that of a member, "
+            "one of model.members_, or of a BiFactor, TriFactor or Hierarchical model."
+        )
+    label, values = found
+    ax = new_axes(ax)
+    ax.plot(np.arange(len(values)), values, color=COLOURS[0], linewidth=1.6)
+    if len(values) <= 40:
+        ax.plot(np.arange(len(values)), values, ".", color=COLOURS[0])
+    ended = "converged" if vars(model).get("converged_") else "stopped early"
+    step = "sweep" if label == "objective" else "step"
+    ax.set(title=f"Fit of {type(model).__name__}: {ended}", xlabel=step, ylabel=label)
+    plain(ax)
+    return ax
+
+
+def sensitivity(search: CrossValidated, *, ax: Axes | None = None) -> Axes:
+    """Held-out loss by penalty and rank, the chosen setting marked.
+
+    With one rank a line with the standard deviation over the folds, else a surface.
+
+    Parameters
+    ----------
+    search : estimator
+        A fitted ``BiFactor…CV`` or ``TriFactor…CV``.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import BiFactorRegressorCV, plot
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(90, 4)), np.repeat([0, 1, 2], 30)
+    >>> y = X @ rng.normal(size=4) + rng.normal(size=90)
+    >>> model = BiFactorRegressorCV([1, 2], alphas=(0.01, 1.0, 100.0), cv=3)
+    >>> ax = plot.sensitivity(model.fit(X, y, task=task))
+    >>> ax.images[0].get_array().shape
+    (2, 3)
+    """
+    if not isinstance(search, CrossValidated) or "cv_results_" not in vars(search):
+        raise TypeError(
+            f"search must be a fitted BiFactor…CV or TriFactor…CV, got {type(search).__name__} "
+            "without cv_results_; fit one of these first."
+        )
+    settings = search.cv_results_["params"]
+    alphas = sorted({setting["alpha_task"] for setting in settings})
+    names = search._rank_names
+    ranks = sorted({tuple(setting[name] for name in names) for setting in settings})
+    table = np.full((2, len(ranks), len(alphas)), np.nan)
+    scores = (-search.cv_results_["mean_test_score"], search.cv_results_["std_test_score"])
+    for place, setting in enumerate(settings):
+        own = ranks.index(tuple(setting[name] for name in names))
+        table[:, own, alphas.index(setting["alpha_task"])] = [one[place] for one in scores]
+    table[~np.isfinite(table)] = np.nan
+    best = search.best_params_
+    row = ranks.index(tuple(best[name] for name in names))
+    column = alphas.index(best["alpha_task"])
+    ax = new_axes(ax)
+    if len(ranks) == 1:
+        ax.errorbar(range(len(alphas)), table[0, 0], table[1, 0], color=COLOURS[0], capsize=2.5)
+        ax.plot([column], [table[0, 0, column]], "*", color=COLOURS[5], markersize=13)
+        ax.set(ylabel="held-out loss")
+        plain(ax)
+    else:
+        _surface(ax, table[0], (row, column))
+        ax.set_yticks(range(len(ranks)), [" × ".join(map(str, rank)) for rank in ranks])
+        ax.set(ylabel=" × ".join(name.removeprefix("n_").replace("_", " ") for name in names))
+    turned = 45.0 if len(alphas) > 8 else 0.0
+    ax.set_xticks(range(len(alphas)), [f"{alpha:g}" for alpha in alphas], rotation=turned)
+    ax.set(xlabel="alpha_task", title="Held-out loss by setting (★ the chosen one)")
+    return ax
+
+
+def _surface(ax: Axes, losses: np.ndarray, best: tuple[int, int]) -> None:
+    image = ax.imshow(losses, cmap="cividis", origin="lower", aspect="auto")
+    ax.figure.colorbar(image, ax=ax, label="held-out loss")
+    finite = losses[np.isfinite(losses)]
+    middle = (finite.min() + finite.max()) / 2.0 if finite.size else 0.0
+    for (row, column), value in np.ndenumerate(losses):
+        chosen = (row, column) == best
+        if np.isfinite(value) and (chosen or losses.size <= MOST_FIGURES):
+            colour = "white" if value < middle else "black"
+            text = ("★ " if chosen else "") + f"{value:.3g}"
+            ax.text(column, row, text, ha="center", va="center", color=colour, fontsize="x-small")

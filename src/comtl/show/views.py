@@ -1,0 +1,246 @@
+"""Weights of a fitted model made ready to be looked at: names, one scale, an order, few enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..hierarchical.hierarchical_model import HierarchicalModel
+from ..models.fitted import FittedTasks
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Weights with names, features on one scale.
+
+    Parameters
+    ----------
+    tasks, features : lists of str
+        Names of the tasks, and of the columns of ``values``.
+    classes : list of str
+        Names of the classes beyond two; empty where a task has one row of weights.
+    line_task, line_class : ndarrays of shape (n_lines,)
+        Task and class of each row of ``values``.
+    values : ndarray of shape (n_lines, n_features)
+        Weights times the spread of their feature: what a step of one spread does to the score.
+    spread : ndarray of shape (n_features,)
+        Standard deviation of each feature, or 1 for a model that takes features as they are.
+    task_clusters, feature_clusters : ndarrays
+        Clusters of tasks and of features.
+    """
+
+    tasks: list[str]
+    features: list[str]
+    classes: list[str]
+    line_task: np.ndarray
+    line_class: np.ndarray
+    values: np.ndarray
+    spread: np.ndarray
+    task_clusters: np.ndarray
+    feature_clusters: np.ndarray
+
+    @property
+    def lines(self) -> list[str]:
+        """Name of each row of ``values``."""
+        if not self.classes:
+            return self.tasks
+        pairs = zip(self.line_task.tolist(), self.line_class.tolist(), strict=True)
+        return [f"{self.tasks[task]} · {self.classes[label]}" for task, label in pairs]
+
+    @property
+    def line_clusters(self) -> np.ndarray:
+        """Cluster of each row of ``values``."""
+        return self.task_clusters[self.line_task]
+
+    @property
+    def by_task(self) -> np.ndarray:
+        """Weights of each task in one row, all classes in turn."""
+        if not self.classes:
+            return self.values
+        table = np.zeros((len(self.tasks), len(self.classes), self.values.shape[1]))
+        table[self.line_task, self.line_class] = self.values
+        return table.reshape(len(self.tasks), -1)
+
+
+def view(model: FittedTasks) -> View:
+    """Read a fitted model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import HierarchicalRegressor
+    >>> from comtl.show.views import view
+    >>> X, task = np.arange(8.0)[:, None], np.repeat(["a", "b"], 4)
+    >>> seen = view(HierarchicalRegressor().fit(X, X[:, 0], task=task))
+    >>> seen.tasks, seen.features, seen.values.round(1).tolist()
+    (['a', 'b'], ['x0'], [[2.3], [2.3]])
+    """
+    if not isinstance(model, FittedTasks):
+        raise TypeError(
+            f"model must be a fitted estimator of comtl, got {type(model).__name__}; pass what "
+            "fit returned."
+        )
+    check_is_fitted(model)
+    inverse = model._units.inverse_scale
+    spread = 1.0 / np.where(inverse > 0, inverse, 1.0)
+    columns, classes = model._columns, model._known_classes
+    several = classes is not None and columns.index is not None
+    return View(
+        tasks=[str(label) for label in model.tasks_.tolist()],
+        features=model._feature_names(),
+        classes=[str(label) for label in classes.tolist()] if several else [],  # type: ignore[union-attr]
+        line_task=columns.task,
+        line_class=columns.label,
+        values=np.asarray(model._linear.coef, dtype=float) * spread,
+        spread=np.asarray(spread, dtype=float),
+        task_clusters=model.task_clusters_,
+        feature_clusters=model.feature_clusters_,
+    )
+
+
+def choose_history(model: FittedTasks) -> tuple[str, np.ndarray] | None:
+    """Name and values of what the fit lowered or raised; None where it kept none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import BiFactorRegressor
+    >>> from comtl.show.views import choose_history
+    >>> X, task = np.arange(8.0)[:, None], np.repeat(["a", "b"], 4)
+    >>> choose_history(BiFactorRegressor().fit(X, X[:, 0], task=task))[0]
+    'objective'
+    """
+    values = vars(model).get("objective_history_")
+    if values is None:
+        return None
+    return ("log evidence" if isinstance(model, HierarchicalModel) else "objective"), values
+
+
+def leading_order(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
+    """Rows by cluster, and within a cluster along the leading direction of the table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.show.views import leading_order
+    >>> leading_order(np.array([[3.0], [1.0], [2.0]]), np.array([0, 1, 0]))
+    array([2, 0, 1])
+    """
+    values = values / (np.abs(values).max(initial=0.0) or 1.0)
+    direction = values.T @ (values @ np.ones(values.shape[1]) + 1e-3 * np.arange(len(values)))
+    for _ in range(20):
+        # A few power steps will do: this is an order to look at.
+        size = float(np.linalg.norm(direction))
+        if size == 0.0:
+            return np.argsort(clusters, kind="stable")
+        direction = values.T @ (values @ (direction / size))
+    return np.lexsort((values @ direction, clusters))
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Rows in an order, neighbours of one cluster put together where there are too many.
+
+    Parameters
+    ----------
+    order : ndarray of shape (n,)
+        Row at each place.
+    edges : ndarray of shape (n_bins + 1,)
+        Places at which bins begin, and the end.
+    clusters : ndarray of shape (n_bins,)
+        Cluster of each bin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.show.views import Bins
+    >>> bins = Bins.of(np.array([2, 0, 1]), np.array([0, 1, 0]), most=2)
+    >>> bins.edges, bins.clusters, bins.mean(np.array([[3.0], [1.0], [2.0]])).ravel()
+    (array([0, 2, 3]), array([0, 1]), array([2.5, 1. ]))
+    """
+
+    order: np.ndarray
+    edges: np.ndarray
+    clusters: np.ndarray
+
+    @classmethod
+    def of(cls, order: np.ndarray, clusters: np.ndarray, most: int) -> Bins:
+        """At most about ``most`` bins, none of them across a border between clusters."""
+        ordered = clusters[order]
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(ordered)) + 1, [len(order)]])
+        edges = [np.zeros(1, dtype=np.intp)]
+        for start, stop in pairwise(starts.tolist()):
+            share = (stop - start) * min(1.0, most / len(order))
+            count = max(1, int(share))
+            edges.append(np.linspace(start, stop, count + 1)[1:].round().astype(np.intp))
+        places = np.concatenate(edges)
+        return cls(order, places, ordered[places[:-1]])
+
+    @property
+    def single(self) -> bool:
+        """Whether every row has a bin of its own."""
+        return len(self.order) == len(self.clusters)
+
+    @property
+    def borders(self) -> np.ndarray:
+        """Bins at which another cluster begins."""
+        return np.flatnonzero(np.diff(self.clusters)) + 1
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """Mean of the rows of each bin."""
+        if self.single:
+            return values[self.order]
+        sums = np.add.reduceat(values[self.order], self.edges[:-1], axis=0)
+        return sums / np.diff(self.edges)[:, None]
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Share of each row in each bin, (n, n_bins): what ``mean`` does, as a table."""
+        sizes = np.diff(self.edges)
+        table = np.zeros((len(self.order), len(sizes)))
+        table[self.order, np.repeat(np.arange(len(sizes)), sizes)] = np.repeat(1.0 / sizes, sizes)
+        return table
+
+    def names(self, names: Sequence[str]) -> list[str]:
+        """Name of each row, or of the first and last of a bin."""
+        found = []
+        for start, stop in pairwise(self.edges.tolist()):
+            first, last = names[self.order[start]], names[self.order[stop - 1]]
+            found.append(first if stop - start == 1 else f"{first} … {last} ({stop - start})")
+        return found
+
+
+def cosines(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Cosine of each row with each of the others; zero for a row of zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.show.views import cosines
+    >>> cosines(np.array([[2.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 3.0]]))
+    array([[1., 0.],
+           [0., 0.]])
+    """
+    return unit_rows(rows) @ unit_rows(others).T
+
+
+def unit_rows(rows: np.ndarray) -> np.ndarray:
+    """Rows of length one; a row of zeros stays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.show.views import unit_rows
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    # The largest entry first, so that squares neither overflow nor vanish.
+    largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    scaled = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0)
+    sizes = np.linalg.norm(scaled, axis=1, keepdims=True)
+    return np.divide(scaled, sizes, out=np.zeros_like(rows), where=sizes > 0)

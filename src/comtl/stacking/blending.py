@@ -1,0 +1,122 @@
+"""Members combined by what they say of rows that they did not see."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize, nnls
+
+from ..losses import Logistic
+
+CHANCE = 4.0
+"""Of how many weights the noise may be what the best ones gain over a single member; see
+benchmarks/bench_stacking.md."""
+
+SURE = 0.5
+"""Standard errors beyond which a gain counts as more than chance. With fewer, straight tables are
+bent more often; with two, small ones that bend stay straight; see benchmarks/bench_bends.md."""
+
+
+def stack_values(
+    guesses: np.ndarray, target: np.ndarray, weights: np.ndarray, base: int | None = None
+) -> np.ndarray:
+    """Weights, none negative, of the members whose sum comes closest to the target.
+
+    ``guesses`` (n, m) and ``target`` (n,) are differences from the same mean. With a member as
+    ``base`` the weights are drawn to it, as far as chance may have put them elsewhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.stacking.blending import stack_values
+    >>> stack_values(np.eye(2), np.array([0.5, -1.0]), np.ones(2))
+    array([0.5, 0. ])
+    """
+    weights = row_counts(weights)
+    share = np.sqrt(weights)
+    rows, aim = guesses * share[:, None], target * share
+    best = nnls(rows, aim)[0]
+    if base is None:
+        return best
+    alone = np.eye(len(best))[base]
+    left, more = (float(np.sum((aim - rows @ one) ** 2)) for one in (best, alone))
+    return _drawn(best, alone, more - left, left / float(weights.sum()))
+
+
+def row_counts(weights: np.ndarray) -> np.ndarray:
+    """Weights as numbers of rows: what sums to less than there are rows is made of shares."""
+    known = np.count_nonzero(weights)
+    return weights * max(1.0, known / max(float(weights.sum()), np.finfo(float).tiny))
+
+
+def _drawn(best: np.ndarray, alone: np.ndarray, gain: float, noise: float) -> np.ndarray:
+    """Best weights moved towards others by the share of their gain that chance may have made.
+
+    As James and Stein have it: ``noise`` is what one weight fitted to noise alone would gain.
+    """
+    kept = max(0.0, 1.0 - CHANCE * noise / gain) if gain > 0.0 else 0.0
+    return alone + kept * (best - alone)
+
+
+def stack_odds(
+    scores: np.ndarray, signs: np.ndarray, weights: np.ndarray, base: int | None = None
+) -> tuple[np.ndarray, float]:
+    """Weights, none negative, and a shift that make the classes -1 and +1 most likely.
+
+    They are drawn to a member as in :func:`stack_values`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.stacking.blending import stack_odds
+    >>> signs = np.array([1.0, 1.0, -1.0, -1.0])
+    >>> scores = np.array([[2.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [-2.0, 0.0]])
+    >>> stack_odds(scores, signs, np.ones(4))[0].round(1)
+    array([0.4, 0.5])
+    """
+    loss, members, weights = Logistic(), scores.shape[1], row_counts(weights)
+    columns = np.concatenate([scores, np.ones((len(scores), 1))], axis=1)
+
+    def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
+        total = columns @ point
+        value = float(weights @ loss.value(signs, total))
+        return value, columns.T @ (weights * loss.derivative(signs, total))
+
+    start = np.append(np.full(members, 1.0 / members), 0.0)
+    bounds = [(0.0, None)] * members + [(None, None)]
+    best = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    if base is not None:
+        alone = np.eye(members + 1)[base]
+        best = _drawn(best, alone, objective(alone)[0] - objective(best)[0], 0.5)
+    return best[:-1], float(best[-1])
+
+
+def beyond_chance(gains: np.ndarray, weights: np.ndarray) -> bool:
+    """Whether what cells gain is on average more than noise between them explains.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.stacking.blending import beyond_chance
+    >>> beyond_chance(np.array([2.0, 3.0, 1.0]), np.ones(3))
+    True
+    >>> beyond_chance(np.array([2.0, 3.0, -4.5]), np.ones(3))
+    False
+    """
+    mean, error = gain_and_error(gains, weights)
+    return mean > SURE * error
+
+
+def gain_and_error(gains: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """Mean of what cells gain, and its standard error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.stacking.blending import gain_and_error
+    >>> gain_and_error(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
+    (2.0, 0.5)
+    """
+    weights = row_counts(weights)
+    mean = float(np.average(gains, weights=weights))
+    spread = float(np.average((gains - mean) ** 2, weights=weights))
+    return mean, float(np.sqrt(spread / weights.sum()))

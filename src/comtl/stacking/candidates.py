@@ -1,0 +1,71 @@
+"""A stack in the making: cells on some features, members, what they say of cells not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..engine.problem import Columns
+from ..hierarchical.population import Population
+from ..models.training import CellModel
+from ..rows.fit_input import Split
+from ..rows.observations import TaskData
+from .hinges import Hinges
+from .target_scaling import ColumnUnits
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What members say of cells that they did not see: ``scores`` is (n, m).
+
+    Scores and targets of a regression are in the units of :class:`ColumnUnits`.
+    """
+
+    scores: np.ndarray
+    target: np.ndarray
+    weights: np.ndarray
+    task: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """All cells on some features, with targets in the units of their columns."""
+
+    hinges: Hinges
+    units: ColumnUnits
+    data: TaskData
+    columns: Columns
+    population: Population
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Members on some features, their weights, and their losses on cells not seen.
+
+    ``complete`` tells whether all folds were held out, rather than cut short by the user.
+    """
+
+    table: Table
+    library: dict[str, CellModel]
+    held: HeldOut
+    weights: dict[str, float]
+    shift: float
+    scores: np.ndarray
+    losses: np.ndarray
+    complete: bool
+
+
+def parts_of_all(split: Split, rows: np.ndarray) -> bool:
+    """Whether each of the rows, whose numbers rise, is in exactly one part of a split.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.stacking.candidates import parts_of_all
+    >>> parts_of_all((np.array([0, 2]), np.array([1])), np.arange(3))
+    True
+    >>> parts_of_all((np.array([0, 2]), np.array([2])), np.arange(3))
+    False
+    """
+    return np.array_equal(np.sort(np.concatenate(split)), rows)

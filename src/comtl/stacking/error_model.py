@@ -1,0 +1,191 @@
+r"""Errors on rows that were not seen, as a measure of errors to come.
+
+Variances of tasks are taken as draws from one law, which the errors of all tasks tell (empirical
+Bayes): ``σ_t² ∼ d s² / χ²_d``. A task with few errors then leans on the others as far as these
+are alike, and an error to come over the spread of its task follows a t law. How errors depart from
+that law, in skewness or tails, is read off the errors of all tasks together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import gammaln
+from scipy.stats import norm, t
+
+from ..saving.registry import saved
+from .quantiles import quantiles
+
+USUAL, DOUBT = 8.0, 1.5
+"""Rows that the common variance counts for where tasks are too few to tell, and the spread of the
+logarithm of that number."""
+LEAST, MOST = 1.0, 1e3
+"""Bounds of it."""
+FAR, OUTLIER = 3.0, 3.0
+"""Deviations beyond which laws are not believed, and beyond which an error is an outlier."""
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class TaskErrors:
+    """Spread of each task's errors, and the errors of all as scores of a normal law.
+
+    Parameters
+    ----------
+    scales, freedom : ndarrays of shape (T + 1,)
+        Spread of the errors of each task, and last of a task that was never seen, and the degrees
+        of freedom of errors to come over it.
+    deviations : ndarray of shape (T + 1,)
+        Standard deviations of the same errors.
+    scores, weights : ndarrays of shape (n,)
+        Errors over the spread of their task as normal scores, in rising order, and their weights.
+    """
+
+    scales: np.ndarray
+    freedom: np.ndarray
+    deviations: np.ndarray
+    scores: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(
+        cls, errors: np.ndarray, weights: np.ndarray, task: np.ndarray, tasks: int, between: float
+    ) -> TaskErrors:
+        """Take errors apart by task; ``weights`` count rows.
+
+        ``between`` is the variance of what tasks say of a row around their mean: for a task that
+        was never seen it adds to the errors.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from comtl.stacking.error_model import TaskErrors
+        >>> task = np.zeros(2, dtype=int)
+        >>> found = TaskErrors.of(np.array([1.0, -1.0]), np.ones(2), task, 1, between=3.0)
+        >>> found.deviations.round(3)
+        array([1., 2.])
+        """
+        tame = np.clip(errors, *_usual_range(errors, weights, task))
+        level = float(np.average(tame**2, weights=weights))
+        ratios = weights * tame**2 / (level or 1.0)
+        squares = np.bincount(task, ratios, minlength=tasks)
+        counts = np.bincount(task, weights, minlength=tasks)
+        common, count = common_variance(squares, counts)
+        own = (squares + count * common) / (counts + count)
+        # Each error is told from a spread that it had no part in; of a row given twice, one.
+        own_part = np.minimum(weights, 1.0)
+        others = squares[task] - own_part * tame**2 / (level or 1.0) + count * common
+        left = np.maximum(counts[task] - own_part, 0.0) + count
+        spread = np.sqrt(level * np.maximum(others, 0.0) / left)
+        scores = _as_normal(errors / np.where(spread > 0.0, spread, 1.0), left)
+        order = np.argsort(scores, kind="stable")
+        whole = float(np.average(errors**2, weights=weights))
+        sums = np.bincount(task, weights * errors**2, minlength=tasks)
+        each = (sums + count * common * whole) / (counts + count)
+        return cls(
+            np.sqrt(np.append(level * own, level * common + between)),
+            np.append(counts, 0.0) + count,
+            np.sqrt(np.append(each, whole + between)),
+            scores[order],
+            weights[order],
+        )
+
+    def in_units(self, units: np.ndarray) -> TaskErrors:
+        """Return the same where each task's errors are in units of its own."""
+        scales, deviations = self.scales * units, self.deviations * units
+        return TaskErrors(scales, self.freedom, deviations, self.scores, self.weights)
+
+    def bounds(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds of errors to come of each task, between which a share ``level`` lies."""
+        low, high = (
+            self.scales * _as_t(self._quantile(share), self.freedom)
+            for share in (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+        )
+        return low, high
+
+    def _quantile(self, share: float) -> float:
+        """Normal score below which a share of errors lies; beyond the errors by the normal law."""
+        total = np.cumsum(self.weights)
+        # One more error than there are, as in conformal prediction.
+        whole = total[-1] + 1.0
+        end = share * whole - (1.0 if share < 0.5 else 0.0)
+        place = min(max(int(np.searchsorted(total, end)), 0), len(total) - 1)
+        score = float(self.scores[place])
+        edge = self.weights[0] / whole if share < 0.5 else total[-1] / whole
+        outside = share < edge if share < 0.5 else share > edge
+        if outside and 0.0 < edge < 1.0:
+            # As many more deviations from the middle as a normal law has.
+            score += float(norm.ppf(share) - norm.ppf(edge))
+        return score
+
+
+def common_variance(squares: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
+    """Variance that tasks have in common, and how many rows it counts for in that of each.
+
+    ``squares`` are the sums of squares of ``counts`` errors of each task. Both numbers make the
+    sums most likely; where tasks are few the second stays near its usual value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.stacking.error_model import common_variance
+    >>> alike = common_variance(np.full(50, 20.0), np.full(50, 20.0))
+    >>> apart = common_variance(np.repeat([2.0, 200.0], 25), np.full(50, 20.0))
+    >>> alike[1] > 100.0, apart[1] < 4.0
+    (True, True)
+    """
+    known = counts > 0.0
+    counts = counts[known]
+    # A task without any error would have a law of its own.
+    squares = np.maximum(squares[known], 1e-8 * counts)
+
+    def unlikely(point: np.ndarray) -> float:
+        common, count = np.exp(point)
+        total, rows = count * common + squares, counts + count
+        value = 0.5 * rows * np.log(total) - 0.5 * count * np.log(count * common)
+        value += gammaln(0.5 * count) - gammaln(0.5 * rows)
+        doubt = (point[1] - np.log(USUAL)) / DOUBT
+        return float(value.sum()) + 0.5 * doubt**2
+
+    start = np.log([squares.sum() / counts.sum(), USUAL])
+    bounds = [(None, None), (np.log(LEAST), np.log(MOST))]
+    common, count = np.exp(minimize(unlikely, start, method="L-BFGS-B", bounds=bounds).x)
+    return float(common), float(count)
+
+
+def _usual_range(
+    errors: np.ndarray, weights: np.ndarray, task: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of each error beyond which it is an outlier, and no measure of spread."""
+    sizes = np.abs(errors)
+    order = np.lexsort((sizes, task))
+    _, first, place = np.unique(task[order], return_index=True, return_inverse=True)
+    own = weights[order]
+    reached, whole = np.cumsum(own), np.bincount(place, own)
+    below = reached - (reached - own)[first][place] <= 0.5 * whole[place]
+    # Beside heavy tasks a light one may have no weight after rounding.
+    halfway = np.minimum(np.bincount(place, below), np.bincount(place) - 1).astype(np.intp)
+    middle = np.empty_like(sizes)
+    middle[order] = sizes[order][first + halfway][place]
+    usual = np.maximum(middle, quantiles(sizes, weights, np.array(0.5))) / norm.ppf(0.75)
+    reach = np.where(usual > 0.0, OUTLIER * usual, np.inf)
+    return -reach, reach
+
+
+def _as_normal(ratios: np.ndarray, freedom: np.ndarray) -> np.ndarray:
+    """Normal scores of what follows t laws; in proportion beyond ``FAR``.
+
+    There the laws are a matter of belief, and an error of a large task would be none of this world
+    in a small one.
+    """
+    sizes, end = np.abs(ratios), t.isf(norm.sf(FAR), freedom)
+    inside = -norm.ppf(t.sf(np.minimum(sizes, end), freedom))
+    return np.sign(ratios) * np.where(sizes > end, FAR * sizes / end, inside)
+
+
+def _as_t(score: float, freedom: np.ndarray) -> np.ndarray:
+    """What follows t laws where a normal law has a score: the way back."""
+    size = abs(score)
+    return np.sign(score) * max(size / FAR, 1.0) * t.isf(norm.sf(min(size, FAR)), freedom)

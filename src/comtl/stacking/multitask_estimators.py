@@ -1,0 +1,228 @@
+"""The models to reach for first: no choice to make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from ..arrays import beside, on_device, to_numpy, weighted_mean
+from ..hierarchical.intervals_mixin import ErrorBars
+from ..losses import Logistic, Loss, Squared
+from ..models.docstrings import documented
+from ..models.outputs import ClassifierOutputs
+from ..models.training import CellModel
+from ..parameters import require_choice
+from ..rows.observations import TaskData
+from ..rows.reading import encode_tasks
+from ..saving import ModelFileError
+from ..saving.registry import belongs
+from .blending import row_counts, stack_odds, stack_values
+from .candidates import HeldOut
+from .default_members import classification_members, regression_members
+from .error_model import TaskErrors
+from .multitask import MultitaskModel
+from .target_scaling import ColumnUnits
+from .thresholds import METRICS, best_cuts
+
+
+@documented
+class MultitaskRegressor(ErrorBars, MultitaskModel):
+    r"""The best linear model of all tasks, without a parameter to choose.
+
+    A fixed library of members is fitted: hierarchical models of every structure, BiFactor models,
+    one model for all tasks and one for each. They are combined by weights that are not negative
+    and suit rows best that the members did not see. The result is one linear model for each task.
+    Columns of a two-dimensional ``y`` may be of any units.
+
+    Parameters
+    ----------
+    <stacked>
+
+    Attributes
+    ----------
+    <stacked_attributes>
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import MultitaskRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(300, 3)), np.repeat(np.arange(20), 15)
+    >>> y = X[:, 0] + rng.normal(size=20)[task] + rng.normal(size=300)
+    >>> model = MultitaskRegressor().fit(X, y, task=task)
+    >>> lower, upper = model.predict_interval(X, level=0.9, task=task)
+    >>> bool(0.85 < np.mean((lower < y) & (y < upper)) < 0.97)
+    True
+    """
+
+    def _loss(self) -> Loss:
+        return Squared()
+
+    def _library(
+        self, size: tuple[int, int], *, together: int, sparse: bool
+    ) -> dict[str, CellModel]:
+        return regression_members(*size, together=together, sparse=sparse)
+
+    def _said(self, member: CellModel, test: TaskData) -> np.ndarray:
+        codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
+        return member._cell_scores(test, codes)
+
+    def _asked(self, member: CellModel, test: TaskData) -> tuple[np.ndarray, ...]:
+        return test.y, test.weights, test.codes
+
+    def _stack(self, held: HeldOut, base: int | None) -> tuple[np.ndarray, float]:
+        center = float(np.average(held.target, weights=held.weights))
+        shares = stack_values(held.scores - center, held.target - center, held.weights, base)
+        return shares, center * (1.0 - float(shares.sum()))
+
+    def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData, units: ColumnUnits) -> None:
+        # What tasks say of their rows, against what would be said of a task never seen.
+        gap = self._cell_scores(data, data.codes) - self._cell_scores(
+            data, np.full_like(data.codes, -1)
+        )
+        gap = gap / beside(units.scale[data.codes], gap, gap.dtype)
+        between = weighted_mean(gap**2, data.weights)
+        errors, weights = held.target - scores, row_counts(held.weights)
+        found = TaskErrors.of(errors, weights, held.task, data.n_tasks, between)
+        self._residuals = found.in_units(np.append(units.scale, units.scale.mean()))
+
+    def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
+        return _by_row(self._residuals.deviations, X, codes)
+
+    def _bounds(
+        self, X: Any, codes: np.ndarray | None, level: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        low, high = self._residuals.bounds(level)
+        return _by_row(low, X, codes), _by_row(high, X, codes)
+
+
+def _by_row(each: np.ndarray, X: Any, codes: np.ndarray | None) -> np.ndarray:
+    """What each task has, and last a new one, for every row, beside the rows."""
+    shown = each[codes] if codes is not None else np.tile(each[:-1], (X.shape[0], 1))
+    return beside(shown, X, X.dtype) if on_device(X) else shown
+
+
+@documented
+class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
+    r"""The best linear classifier of all tasks, without a parameter to choose.
+
+    See :class:`MultitaskRegressor`; the members are combined by the likelihood of classes that
+    they did not see.
+
+    Parameters
+    ----------
+    threshold : {None, "accuracy", "balanced_accuracy", "f1", "macro_f1"}, default=None
+        Metric, as a mean over tasks, for which the cut between two classes is chosen: where it is
+        best by the odds of rows that the members did not see. It may follow the tasks' mean scores.
+        Cuts become part of the intercepts, so that ``predict`` and ``decision_function`` have
+        them; ``predict_proba`` leaves them out. None: even odds.
+    <stacked>
+
+    Attributes
+    ----------
+    <classes>
+    cuts_ : ndarray of shape (n_tasks,)
+        Log odds of each task above which its rows are in the second class; zero: even odds.
+    <stacked_attributes>
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import MultitaskClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(300, 3)), np.repeat(np.arange(20), 15)
+    >>> y = X[:, 0] + rng.normal(size=20)[task] + rng.normal(size=300) > 0
+    >>> MultitaskClassifier().fit(X, y, task=task).score(X, y, task=task) > 0.7
+    True
+    """
+
+    cuts_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        threshold: str | None = None,
+        basis: str | None = None,
+        cv: Any = 5,
+        task_column: str | int | None = None,
+        unseen_task: str = "mean",
+        n_jobs: int | None = None,
+        checkpoint: str | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            basis=basis,
+            cv=cv,
+            task_column=task_column,
+            unseen_task=unseen_task,
+            n_jobs=n_jobs,
+            checkpoint=checkpoint,
+            verbose=verbose,
+        )
+        self.threshold = threshold
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_choice("threshold", self.threshold, (None, *METRICS))
+
+    def _loss(self) -> Loss:
+        return Logistic()
+
+    def _library(
+        self, size: tuple[int, int], *, together: int, sparse: bool
+    ) -> dict[str, CellModel]:
+        return classification_members(*size, together=together, sparse=sparse)
+
+    def _said(self, member: CellModel, test: TaskData) -> np.ndarray:
+        assert isinstance(member, ClassifierOutputs)
+        codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
+        if member._columns.index is None:
+            return member._cell_scores(test, codes)
+        scores, seen = map(to_numpy, member._decisions(test.X, codes))
+        assert seen is not None
+        return scores[seen]
+
+    def _asked(self, member: CellModel, test: TaskData) -> tuple[np.ndarray, ...]:
+        assert isinstance(member, ClassifierOutputs)
+        if member._columns.index is None:
+            return np.where(test.y == 1, 1.0, -1.0), test.weights, test.codes
+        codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
+        seen = to_numpy(member._decisions(test.X, codes)[1])
+        assert seen is not None
+        cell, label = np.nonzero(seen)
+        weights = to_numpy(test.weights)[cell]
+        return np.where(test.y[cell] == label, 1.0, -1.0), weights, test.codes[cell]
+
+    def _stack(self, held: HeldOut, base: int | None) -> tuple[np.ndarray, float]:
+        return stack_odds(held.scores, held.target, held.weights, base)
+
+    def _cuts(self, held: HeldOut, scores: np.ndarray, n_tasks: int) -> np.ndarray | float:
+        self.cuts_ = np.zeros(n_tasks)
+        if self.threshold is None:
+            return 0.0
+        told = scores, expit(scores), held.weights, held.task
+        self.cuts_ = best_cuts(self.threshold, *told, n_tasks)
+        return self.cuts_
+
+    def _cuts_within(self, codes: np.ndarray | None) -> np.ndarray:
+        # A task never seen has the mean intercept, and with it the mean cut.
+        return self.cuts_ if codes is None else np.append(self.cuts_, self.cuts_.mean())[codes]
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        cuts: Any = state.get("cuts_")
+        shape = self.tasks_.shape
+        if not belongs(cuts, np.ndarray) or cuts.shape != shape or cuts.dtype.kind != "f":
+            raise ModelFileError("the cuts of the model do not fit its tasks.")
+
+    def _check_data(self, data: TaskData) -> None:
+        if self.threshold is not None and data.classes is not None and len(data.classes) > 2:
+            raise ValueError(
+                f"threshold={self.threshold!r} is a cut between two classes, but y has "
+                f"{len(data.classes)}; leave threshold=None."
+            )
+
+    def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData, units: ColumnUnits) -> None:
+        pass

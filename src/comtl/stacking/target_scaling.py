@@ -1,0 +1,85 @@
+"""Columns of a two-dimensional y in units of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from ..arrays import Array, beside, to_numpy
+from ..engine.problem import target_units
+from ..rows.observations import TaskData
+from ..rows.reading import encode_tasks
+
+FAR = 1e3
+"""Spreads from zero beyond which a column is measured from its mean: beside such a level nothing
+else would count. Nearer ones are left to the members, which pool them as far as that helps."""
+ROUNDING = 1e-12
+"""Range of values, over the largest, up to which they are one value."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnUnits:
+    """The zero and the unit that the target of each task is measured in.
+
+    Columns of a two-dimensional y may be of any units (metres, volts), so that a sum of their
+    squared errors means nothing, nor does one variance for all. Each is measured in units of its
+    spread. Rows of a one-dimensional y are of one unit whatever their task, and classes have none.
+
+    Parameters
+    ----------
+    tasks : ndarray of shape (n_tasks,)
+        Labels of the tasks.
+    shift, scale : ndarrays of shape (n_tasks,)
+        Zero and unit of each.
+    """
+
+    tasks: np.ndarray
+    shift: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, data: TaskData) -> ColumnUnits:
+        """Units that the cells call for.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.base import BaseEstimator
+        >>> from comtl.rows.reading import read_training
+        >>> from comtl.stacking.target_scaling import ColumnUnits
+        >>> class Model(BaseEstimator):
+        ...     task_column = None
+        >>> Y = np.array([[1.0, 2000.0], [3.0, 6000.0], [np.nan, 4000.0], [np.nan, 4000.0]])
+        >>> ColumnUnits.of(read_training(Model(), np.ones((4, 1)), Y)).scale.round().tolist()
+        [1.0, 1414.0]
+        """
+        # One number a cell: units are found on the host.
+        target, shares = to_numpy(data.y), to_numpy(data.weights)
+        dtype = shares.dtype
+        mean, scale = np.zeros(data.n_tasks), np.ones(data.n_tasks)
+        if data.multi_output and data.classes is None:
+            for task, (start, stop) in enumerate(pairwise(data.offsets)):
+                y, weights = target[start:stop], shares[start:stop]
+                mean[task], scale[task] = target_units(y, weights, center=True, scale=True)
+                if np.ptp(y / (np.abs(y).max() or 1.0)) <= ROUNDING:
+                    scale[task] = np.nan
+            # One value alone does not tell its unit; what is usual among the others will do.
+            usual = np.exp(np.log(scale[scale > 0.0]).mean()) if (scale > 0.0).any() else 1.0
+            scale = np.where(scale > 0.0, scale, usual)
+        shift = np.where(np.abs(mean) > FAR * scale, mean, 0.0)
+        return cls(data.tasks, shift.astype(dtype), scale.astype(dtype))
+
+    def measured(self, data: TaskData) -> TaskData:
+        """Cells of some of the tasks, with targets in their units."""
+        if data.classes is not None:
+            return data
+        cell = encode_tasks(data.tasks, self.tasks)[data.codes]
+        shift, scale = (beside(unit[cell], data.y) for unit in (self.shift, self.scale))
+        return replace(data, y=(data.y - shift) / scale)
+
+    def restored(self, coef: Array, intercepts: Array, task: np.ndarray) -> tuple[Array, Array]:
+        """Weights and intercepts of columns that belong to tasks, in the user's units."""
+        scale, shift = (beside(unit[task], coef, coef.dtype) for unit in (self.scale, self.shift))
+        return coef * scale[:, None], intercepts * scale + shift

@@ -1,0 +1,97 @@
+"""The cut between two classes that suits a metric best."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .blending import row_counts
+from .quantiles import quantiles
+
+METRICS = ("accuracy", "balanced_accuracy", "f1", "macro_f1")
+CUTS = 201
+SHARES = (0.0, 0.5, 1.0)
+"""Candidates for the cut, and for how far it follows the mean score of a task."""
+
+
+def best_cuts(
+    metric: str,
+    scores: np.ndarray,
+    chance: np.ndarray,
+    weights: np.ndarray,
+    task: np.ndarray,
+    n_tasks: int,
+) -> np.ndarray:
+    """Score of each task above which to say the second class, as suits the mean over tasks best.
+
+    ``chance`` is how likely each row is of the second class. Where scores are log odds it should
+    be what they say: known classes of a few hundred rows make cuts of noise, and odds that were
+    weighed on these rows do not (``benchmarks/bench_cuts.md``).
+
+    The cut of a task is ``share · mean score + common``: two numbers are chosen for all tasks
+    together, since a cut of each task's own would follow the noise of a few dozen rows. A task
+    without rows counts with the mean over the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.stacking.thresholds import best_cuts
+    >>> scores = np.array([-2.0, -1.0, 0.2, 3.0])
+    >>> cuts = best_cuts("f1", scores, 1.0 * (scores > 0), np.ones(4), np.zeros(4, dtype=int), 1)
+    >>> bool(-1.0 <= cuts[0] < 0.2)
+    True
+    """
+    weights = row_counts(weights)
+    total = np.bincount(task, weights, minlength=n_tasks)
+    sums = np.bincount(task, weights * scores, minlength=n_tasks)
+    known = total > 0.0
+    means = np.where(known, sums / np.where(known, total, 1.0), 0.0)
+    means[~known] = means[known].mean() if known.any() else 0.0
+    best, cuts = -np.inf, means
+    for share in SHARES:
+        value, cut = _common_cut(metric, scores - share * means[task], chance, weights, task)
+        # Among equals the simplest: the data do not ask for more.
+        if value > best + 1e-12:
+            best, cuts = value, share * means + cut
+    return cuts
+
+
+def _common_cut(
+    metric: str, scores: np.ndarray, chance: np.ndarray, weights: np.ndarray, task: np.ndarray
+) -> tuple[float, float]:
+    """What one cut for all tasks reaches, and the cut; of equals the middle one."""
+    ordered = np.unique(quantiles(scores, weights, np.linspace(0.0, 1.0, CUTS)))
+    cuts = 0.5 * (ordered[1:] + ordered[:-1]) if len(ordered) > 1 else ordered
+    # For every task and cut, the weight of rows above it.
+    tasks, codes = np.unique(task, return_inverse=True)
+    below = np.searchsorted(cuts, scores)
+    place = codes * (len(cuts) + 1) + below
+    size = len(tasks) * (len(cuts) + 1)
+
+    def above(share: np.ndarray) -> np.ndarray:
+        table = np.bincount(place, weights * share, minlength=size).reshape(len(tasks), -1)
+        return table[:, ::-1].cumsum(axis=1)[:, ::-1]
+
+    hits, alarms = above(chance), above(1.0 - chance)
+    positive, negative = hits[:, :1], alarms[:, :1]
+    hits, alarms = hits[:, 1:], alarms[:, 1:]
+    value = _value(metric, hits, alarms, positive, negative).mean(axis=0)
+    best = np.flatnonzero(value >= value.max() - 1e-12)
+    return float(value.max()), float(cuts[best[len(best) // 2]])
+
+
+def _value(
+    metric: str, hits: np.ndarray, alarms: np.ndarray, positive: np.ndarray, negative: np.ndarray
+) -> np.ndarray:
+    missed, quiet = positive - hits, negative - alarms
+
+    def share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+        return np.where(whole > 0.0, part / np.where(whole > 0.0, whole, 1.0), 0.0)
+
+    if metric == "accuracy":
+        return share(hits + quiet, positive + negative)
+    if metric == "balanced_accuracy":
+        return 0.5 * (share(hits, positive) + share(quiet, negative))
+    second = share(2.0 * hits, 2.0 * hits + alarms + missed)
+    if metric == "f1":
+        return second
+    return 0.5 * (second + share(2.0 * quiet, 2.0 * quiet + missed + alarms))

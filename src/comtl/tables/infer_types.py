@@ -1,0 +1,158 @@
+"""What kind of values a column holds, and what is refused rather than guessed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ..phrases import counted
+from .columns import CATEGORY, NUMBER, YES_NO, Column
+from .patterns import DATE, DRESSED, MISSING_NUMBERS, PLAIN, are_numbers, first_not, share, yes_no
+from .table_errors import TableError
+from .values import levels_of, numbers_of, type_of
+
+FEW = 10
+"""Levels that a category may have in any case."""
+LOOKED_AT = 2000
+"""Levels by which the writing of a column is judged."""
+LONG = 40
+"""Letters beyond which text that hardly repeats is prose."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """A column that is left out, or refused, and why."""
+
+    name: str
+    why: str
+    refused: bool
+
+
+def guess(values: pa.ChunkedArray, name: str, forced: str | None = None) -> Column | Left:
+    """Column as it will be encoded, or why it will not.
+
+    ``forced`` is "number" or "category" where the user said so.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from comtl.tables.infer_types import guess
+    >>> guess(pa.chunked_array([[3.0, None, 5.0]]), "age")
+    Column(name='age', kind='number', levels=(), fill=4.0, flagged=True, missing=1, loose=False)
+    >>> guess(pa.chunked_array([["$1,200", "$900"]]), "price").why
+    "Column 'price' holds numbers with signs, such as '$1,200': write plain numbers (1234.5), take
+    it as names with --category price, or leave it out with --drop price."
+    """
+    kind = type_of(values)
+    remedy = f"take it as names with --category {name}, or leave it out with --drop {name}."
+    if kind == "date":
+        return Left(name, f"Column {name!r} holds dates: {_instead(name)}", True)
+    if kind == "other":
+        why = f"Column {name!r} is of type {values.type}: leave it out with --drop {name}."
+        return Left(name, why, True)
+    if forced == CATEGORY:
+        return _category(*levels_of(values), name)
+    if forced == NUMBER:
+        return _number(numbers_of(values, name, loose=True), name, loose=True)
+    if kind == "number":
+        return _number(numbers_of(values, name), name)
+    codes, levels = levels_of(values)
+    if kind == "nothing" or not levels:
+        return Left(name, f"Column {name!r} has no values: left out.", False)
+    if kind == "bool" or yes_no(levels) is not None:
+        return _yes_no(codes, levels, name)
+    looked = levels[:LOOKED_AT]
+    if are_numbers(level for level in looked if level not in MISSING_NUMBERS):
+        if all(level in MISSING_NUMBERS or are_numbers([level]) for level in levels):
+            return _number(numbers_of(values, name), name)
+    why = _refusal(codes, levels, name, remedy)
+    return Left(name, why, True) if why else _category(codes, levels, name)
+
+
+def _refusal(codes: np.ndarray, levels: list[str], name: str, remedy: str) -> str:
+    """Why text cannot be used as it is; empty where it can."""
+    looked = levels[:LOOKED_AT]
+    if share(DATE, looked) > 0.8:
+        return f"Column {name!r} holds dates, such as {looked[0]!r}: {_instead(name)}"
+    plain, dressed = share(PLAIN, looked), share(DRESSED, looked)
+    if dressed > 0.5 and dressed > plain and not _codes_only(looked):
+        example = first_not(PLAIN, looked)
+        return (
+            f"Column {name!r} holds numbers with signs, such as {example!r}: write plain numbers "
+            f"(1234.5), {remedy}"
+        )
+    if plain > 0.5 and not _codes_only(looked):
+        example = first_not(PLAIN, looked)
+        return (
+            f"Column {name!r} mixes numbers and text such as {example!r}: --number {name} takes "
+            f"words as missing; or {remedy}"
+        )
+    rows = int((codes >= 0).sum())
+    if len(levels) * 2 > rows and float(np.mean([len(level) for level in looked])) > LONG:
+        return f"Column {name!r} holds free text: leave it out with --drop {name}."
+    if len(levels) > FEW and len(levels) * 2 > rows:
+        return (
+            f"Column {name!r} has {counted(len(levels), 'different text')} in {rows:,} rows, as "
+            f"names or identifiers have: leave it out with --drop {name}, or keep it with "
+            f"--category {name}."
+        )
+    return ""
+
+
+def _codes_only(levels: list[str]) -> bool:
+    """Whether all levels are digits, some with a leading zero: postcodes and the like."""
+    return share(r"\d+", levels) == 1.0
+
+
+def _instead(name: str) -> str:
+    return (
+        "make a column with a number of it (year, month, days since a start) and leave it out "
+        f"with --drop {name}, or take it as names with --category {name}."
+    )
+
+
+def _number(numbers: np.ndarray, name: str, *, loose: bool = False) -> Column | Left:
+    gaps = np.isnan(numbers)
+    if gaps.all():
+        return Left(name, f"Column {name!r} has no values: left out.", False)
+    known = numbers[~gaps]
+    if not gaps.any() and (known == known[0]).all():
+        return Left(name, f"Column {name!r} is {known[0]:g} in every row: left out.", False)
+    fill = float(np.median(known))
+    return Column(name, NUMBER, (), fill, bool(gaps.any()), int(gaps.sum()), loose)
+
+
+def _yes_no(codes: np.ndarray, levels: list[str], name: str) -> Column | Left:
+    words = yes_no(levels)
+    if words is None:
+        return _category(codes, levels, name)
+    gaps = codes < 0
+    fill = float(np.median(codes[~gaps] == levels.index(words[1])))
+    return Column(name, YES_NO, words, fill, bool(gaps.any()), int(gaps.sum()))
+
+
+def _category(codes: np.ndarray, levels: list[str], name: str) -> Column | Left:
+    gaps = int((codes < 0).sum())
+    if not levels:
+        return Left(name, f"Column {name!r} has no values: left out.", False)
+    if len(levels) == 1 and not gaps:
+        return Left(name, f"Column {name!r} is {levels[0]!r} in every row: left out.", False)
+    return Column(name, CATEGORY, tuple(levels), 0.0, gaps > 0, gaps)
+
+
+def refuse(left: list[Left]) -> None:
+    """Raise for the first column that is refused, with the names of the others.
+
+    Examples
+    --------
+    >>> from comtl.tables.infer_types import Left, refuse
+    >>> refuse([Left("a", "Column 'a' holds dates.", True), Left("b", "...", True)])
+    Traceback (most recent call last):
+    comtl.tables.table_errors.TableError: Column 'a' holds dates. Also refused: 'b'.
+    """
+    wrong = [one for one in left if one.refused]
+    if wrong:
+        others = ", ".join(repr(one.name) for one in wrong[1:])
+        raise TableError(wrong[0].why + (f" Also refused: {others}." if others else ""))

@@ -1,0 +1,125 @@
+"""Which estimator a name on the command line stands for."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from ..evaluation.reference_models import simple_model
+from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
+from ..hierarchical.intervals_mixin import ErrorBars
+from ..models.factor_model import FactorModel
+from ..models.search_estimators import (
+    BiFactorClassifierCV,
+    BiFactorRegressorCV,
+    TriFactorClassifierCV,
+    TriFactorRegressorCV,
+)
+from ..models.training import TaskModel
+from ..rows.fit_input import Rows
+from ..stacking.multitask_estimators import MultitaskClassifier, MultitaskRegressor
+from .labels import CLASSIFICATION
+from .table_errors import TableError
+
+MODELS = ("auto", "bends", "hierarchical", "bifactor", "trifactor", "pooled", "separate")
+SIMPLE = ("pooled", "separate")
+RANKS = (1, 2, 4, 8)
+CLUSTERS = (2, 5)
+ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0)
+FOLDS = 3
+
+
+def choose_model(
+    name: str, kind: str, rows: Rows, *, seed: int = 0, jobs: int | None = None
+) -> TaskModel:
+    """Estimator, not fitted, by its name on the command line.
+
+    Examples
+    --------
+    >>> from comtl.rows.fit_input import Rows
+    >>> from comtl.tables.model_names import choose_model
+    >>> choose_model("hierarchical", "regression", Rows(None, None))
+    HierarchicalRegressor()
+    """
+    classes = kind == CLASSIFICATION
+    if name in ("auto", "bends"):
+        stack: Any = MultitaskClassifier if classes else MultitaskRegressor
+        return stack(basis="hinges" if name == "bends" else None, n_jobs=jobs)
+    if name == "hierarchical":
+        return HierarchicalClassifier() if classes else HierarchicalRegressor()
+    if name in SIMPLE:
+        like: TaskModel = HierarchicalClassifier() if classes else HierarchicalRegressor()
+        with warnings.catch_warnings():
+            # A penalty whose fit stops early can still be told from the others.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return simple_model(name, like, rows)
+    search: dict[str, Any] = {
+        "alphas": ALPHAS,
+        "cv": FOLDS,
+        "shared": True,
+        "random_state": seed,
+        "n_jobs": jobs,
+    }
+    if name == "bifactor":
+        both: Any = BiFactorClassifierCV if classes else BiFactorRegressorCV
+        return both(RANKS, **search)
+    if name == "trifactor":
+        three: Any = TriFactorClassifierCV if classes else TriFactorRegressorCV
+        return three(CLUSTERS, CLUSTERS, **search)
+    raise TableError(f"model is one of {', '.join(MODELS)}, got {name!r}.")
+
+
+def choose_adaptable(estimator: Any) -> FactorModel:
+    """Refuse a model that takes no new tasks once it is fitted.
+
+    Examples
+    --------
+    >>> from comtl import BiFactorRegressorCV
+    >>> from comtl.tables.model_names import choose_adaptable
+    >>> choose_adaptable(BiFactorRegressorCV()).n_components
+    5
+    """
+    if isinstance(estimator, FactorModel):
+        return estimator
+    raise TableError(
+        f"A {type(estimator).__name__} takes no new tasks once it is fitted: fit again with the "
+        "rows of all tasks, or fit with --model bifactor, which does."
+    )
+
+
+def choose_error_bars(estimator: Any) -> ErrorBars:
+    """Refuse a model without intervals.
+
+    Examples
+    --------
+    >>> from comtl import HierarchicalRegressor
+    >>> from comtl.tables.model_names import choose_error_bars
+    >>> choose_error_bars(HierarchicalRegressor())
+    HierarchicalRegressor()
+    """
+    if isinstance(estimator, ErrorBars):
+        return estimator
+    raise TableError(
+        f"A {type(estimator).__name__} has no intervals: fit a regression with --model auto, "
+        "--model bends or --model hierarchical."
+    )
+
+
+def choose_chances(estimator: Any, kind: str) -> Any:
+    """Refuse a model without probabilities.
+
+    Examples
+    --------
+    >>> from comtl import HierarchicalClassifier
+    >>> from comtl.tables.model_names import choose_chances
+    >>> choose_chances(HierarchicalClassifier(), "classification")
+    HierarchicalClassifier()
+    """
+    if kind == CLASSIFICATION:
+        return estimator
+    raise TableError(
+        "Probabilities are for classes, and this model is a regression: ask for --interval, or fit "
+        "with --kind classification."
+    )

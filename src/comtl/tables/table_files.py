@@ -1,0 +1,159 @@
+"""Tables from files: CSV and TSV, parquet, Arrow; each also compressed by gzip, or from a pipe."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as parquet
+
+from ..phrases import some
+from .csv_files import read_delimited
+from .table_errors import TableError
+
+PIPE = "-"
+SHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+"""How archives and spreadsheets begin."""
+WIDE = (b"\xff\xfe", b"\xfe\xff")
+"""How text of two bytes a letter begins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A table read from a file, and what is worth knowing of how it was read."""
+
+    table: pa.Table
+    notes: tuple[str, ...] = ()
+
+
+def read_table(
+    path: str | os.PathLike[str], *, encoding: str | None = None, text: Collection[str] = ()
+) -> Loaded:
+    r"""Read a table from a file; what it is shows in its first bytes.
+
+    Parameters
+    ----------
+    path : path, or "-" for standard input
+        CSV, TSV, parquet or Arrow (feather), each also compressed by gzip.
+    encoding : str, optional
+        Encoding of text; by default UTF-8.
+    text : collection of str
+        Columns of a CSV file that stay text also where they could be numbers.
+
+    Returns
+    -------
+    Loaded
+        The table and notes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from comtl.tables import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "pupils.csv"
+    ...     _ = path.write_text("school,score\nNorth,1.5\nSouth,2\n")
+    ...     read_table(path).table.to_pydict()
+    {'school': ['North', 'South'], 'score': [1.5, 2.0]}
+    """
+    name = "standard input" if str(path) == PIPE else str(path)
+    content = _unpacked(_content(path, name), name)
+    if not content.strip():
+        raise TableError(f"{name} is empty; give a table with a header line.")
+    if content.startswith(b"PAR1"):
+        return Loaded(_binary(parquet.read_table, content, name))
+    if content.startswith((b"ARROW1", b"FEA1")):
+        return Loaded(_binary(feather.read_table, content, name))
+    if content.startswith(SHEETS):
+        raise TableError(f"{name} is a spreadsheet or an archive; save the sheet as CSV (UTF-8).")
+    table, notes = read_delimited(_utf8(content, name, encoding), name, text)
+    return Loaded(table, tuple(notes))
+
+
+def _content(path: str | os.PathLike[str], name: str) -> bytes:
+    if str(path) == PIPE:
+        return sys.stdin.buffer.read()
+    file = Path(path)
+    if file.is_dir():
+        raise TableError(f"{name} is a folder; name the file in it.")
+    try:
+        return file.read_bytes()
+    except FileNotFoundError as error:
+        raise TableError(f"There is no file {name}; check the name and the folder.") from error
+    except PermissionError as error:
+        raise TableError(f"{name} may not be read: ask for permission to read it.") from error
+    except OSError as error:
+        raise TableError(f"{name} cannot be read: {error.strerror or error}.") from error
+
+
+def _unpacked(content: bytes, name: str) -> bytes:
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise TableError(
+            f"{name} is cut short or damaged (gzip: {error}); copy or make it again."
+        ) from error
+
+
+def _binary(read: object, content: bytes, name: str) -> pa.Table:
+    assert callable(read)
+    try:
+        table = read(io.BytesIO(content))
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, EOFError) as error:
+        first = " ".join(str(error).split())[:100]
+        raise TableError(
+            f"{name} is cut short or damaged ({first}); copy or make it again."
+        ) from error
+    twice = [n for n in dict.fromkeys(table.column_names) if table.column_names.count(n) > 1]
+    if twice:
+        raise TableError(
+            f"{name} has several columns of the same name: {some(twice)}. Rename them."
+        )
+    if not table.num_rows:
+        raise TableError(f"{name} has columns and no rows; give it at least a few.")
+    # Row numbers that pandas writes beside the columns.
+    kept = [column for column in table.column_names if not column.startswith("__index_level_")]
+    return table.select(kept)
+
+
+def _utf8(content: bytes, name: str, encoding: str | None) -> bytes:
+    if encoding is not None:
+        try:
+            return content.decode(encoding).removeprefix("\ufeff").encode()
+        except LookupError as error:
+            raise TableError(
+                f"--encoding {encoding} is unknown; try utf-8, latin-1, cp1252 or utf-16."
+            ) from error
+        except UnicodeError as error:
+            raise TableError(
+                f"{name} is not {encoding}: {error}. Name another --encoding, or leave it out "
+                "for UTF-8."
+            ) from error
+    if content.startswith(WIDE):
+        raise TableError(f"{name} is not UTF-8 but UTF-16: pass --encoding utf-16.")
+    if b"\x00" in content:
+        raise TableError(
+            f"{name} holds null bytes: it is no text, or text in another encoding. Save it as CSV "
+            "(UTF-8), or pass --encoding utf-16-le."
+        )
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise TableError(
+            f"{name} is not UTF-8 (line {line}): pass --encoding cp1252 for files from Windows, "
+            "--encoding latin-1 for older ones, or save it as UTF-8."
+        ) from error
+    return content

@@ -1,0 +1,293 @@
+"""A fitted model together with how its table was read."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+
+from ..evaluation.compare_models import Comparison
+from ..evaluation.reference_models import choose_bends
+from ..models.training import TaskModel
+from ..phrases import counted, some
+from ..rows.reading import encode_tasks
+from ..saving import save
+from ..saving.registry import saved
+from .columns import CATEGORY
+from .encoder import Encoder
+from .labels import match_target, match_tasks, read_tasks
+from .model_names import choose_adaptable, choose_chances, choose_error_bars
+from .table_errors import TableError, require_columns
+from .values import as_table
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Rows to predict, as the estimator takes them, and notes on them."""
+
+    X: Any
+    task: np.ndarray
+    notes: tuple[str, ...]
+
+
+@saved
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class TableModel:
+    """A model of the rows of a table; made by :func:`fit_table`.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        How columns become features.
+    estimator : estimator
+        The fitted model.
+    comparison : Comparison or None
+        Errors on held-out rows against reference models.
+    task, target : str
+        Columns of the task and of the target.
+    kind : {"regression", "classification"}
+        Kind of problem.
+    model : str
+        Name of the model on the command line.
+    rows : int
+        Rows that the model was fitted to.
+    verbatim : bool
+        Whether task labels are taken as text, whatever they look like.
+    notes : tuple of str
+        What was worth knowing when it was fitted.
+    versions : dict of str to str
+        Versions of what made it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from comtl.tables import fit_table
+    >>> frame = pd.DataFrame({"school": ["a", "b"] * 10, "age": range(20), "score": range(20)})
+    >>> model = fit_table(frame, task="school", target="score", model="pooled", score=False)
+    >>> model.predict(frame.head(2)).round().tolist()
+    [0.0, 1.0]
+    """
+
+    encoder: Encoder
+    estimator: TaskModel
+    comparison: Comparison | None
+    task: str
+    target: str
+    kind: str
+    model: str
+    rows: int
+    verbatim: bool
+    notes: tuple[str, ...]
+    versions: dict[str, str]
+
+    def __repr__(self) -> str:
+        return (
+            f"TableModel({self.target!r} by {self.task!r}: {type(self.estimator).__name__}, "
+            f"{len(self.estimator.tasks_)} tasks, {len(self.encoder.names)} features)"
+        )
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of what the weights are for: features of the table, then bends of them."""
+        names = self.encoder.names
+        return (*names, *choose_bends(self.estimator).names(names))
+
+    @property
+    def spreads(self) -> np.ndarray:
+        """Standard deviations of the same in training."""
+        own = self.encoder.spreads
+        return np.append(own, 1.0 / self.estimator._units.inverse_scale[len(own) :])
+
+    @property
+    def text_columns(self) -> tuple[str, ...]:
+        """Columns that stay text when a CSV file is read, also where they look like numbers."""
+        names = tuple(c.name for c in self.encoder.columns if c.kind == CATEGORY)
+        return (*names, self.task) if self.estimator.tasks_.dtype.kind == "U" else names
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """Classes in the order of their probabilities; None for a regression."""
+        return self.estimator._known_classes
+
+    def ask(self, frame: Any, unseen: str = "mean") -> Asked:
+        """Rows of a table as the estimator takes them, with notes on what training had not.
+
+        Parameters
+        ----------
+        frame : pandas, polars or Arrow table
+            Rows, with the columns of the training table; further ones are ignored.
+        unseen : {"mean", "refuse"}
+            Whether rows of unknown tasks are predicted by the mean of all tasks.
+
+        Returns
+        -------
+        Asked
+            Features, tasks and notes.
+        """
+        table = as_table(frame)
+        require_columns([self.task], table.column_names, "the model's task")
+        tasks = self.estimator.tasks_
+        task = match_tasks(table.column(self.task), self.task, tasks, self.verbatim)
+        unknown = encode_tasks(task, tasks) < 0
+        notes = []
+        if unknown.any():
+            labels = table.column(self.task).take(pa.array(np.flatnonzero(unknown))).unique()
+            told = (
+                f"{counted(int(unknown.sum()), 'row')} of {len(task):,} with "
+                f"{counted(len(labels), 'task')} that the model does not know, such as "
+                f"{some(labels.to_pylist(), 3)}"
+            )
+            if unseen == "refuse":
+                raise TableError(
+                    f"{told}: pass --unseen mean, add them with comtl adapt, or fit again."
+                )
+            notes.append(f"{told}; predicted by the mean of all tasks.")
+        encoded = self.encoder.encode(table)
+        return Asked(encoded.X, task, (*notes, *encoded.notes))
+
+    def _told(self, frame: Any) -> Asked:
+        asked = self.ask(frame)
+        for note in asked.notes:
+            warnings.warn(note, UserWarning, stacklevel=3)
+        return asked
+
+    def predict(self, frame: Any) -> np.ndarray:
+        """Value or class of each row.
+
+        Parameters
+        ----------
+        frame : pandas, polars or Arrow table
+            Rows, with the columns of the training table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predictions.
+        """
+        return self.values(self._told(frame))
+
+    def predict_interval(self, frame: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds between which the target of each row lies with probability ``level``.
+
+        Parameters
+        ----------
+        frame : pandas, polars or Arrow table
+            Rows, with the columns of the training table.
+        level : float, default=0.9
+            Probability, between 0 and 1.
+
+        Returns
+        -------
+        lower, upper : ndarrays of shape (n_rows,)
+            The bounds.
+        """
+        return self.bounds(self._told(frame), level)
+
+    def predict_proba(self, frame: Any) -> np.ndarray:
+        """Probabilities of the classes, in the order of ``estimator.classes_``.
+
+        Parameters
+        ----------
+        frame : pandas, polars or Arrow table
+            Rows, with the columns of the training table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities.
+        """
+        return self.chances(self._told(frame))
+
+    def values(self, asked: Asked) -> np.ndarray:
+        """Predictions of rows that were asked for."""
+        with warnings.catch_warnings():
+            # Tasks that are not known are counted in the notes.
+            warnings.filterwarnings("ignore", "No task label is known")
+            return np.asarray(self._predictor().predict(asked.X, task=asked.task))
+
+    def bounds(self, asked: Asked, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Intervals of rows that were asked for."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "No task label is known")
+            own = choose_error_bars(self.estimator)
+            return own.predict_interval(asked.X, level, task=asked.task)
+
+    def chances(self, asked: Asked) -> np.ndarray:
+        """Probabilities of rows that were asked for."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "No task label is known")
+            own = choose_chances(self.estimator, self.kind)
+            return np.asarray(own.predict_proba(asked.X, task=asked.task))
+
+    def _predictor(self) -> Any:
+        return self.estimator
+
+    def adapt(self, frame: Any) -> TableModel:
+        """Model that knows further tasks as well, learned from a few rows each.
+
+        Parameters
+        ----------
+        frame : pandas, polars or Arrow table
+            Rows of new tasks, with the columns of the training table.
+
+        Returns
+        -------
+        TableModel
+            A copy that knows the old and the new tasks.
+        """
+        own = choose_adaptable(self.estimator)
+        table = as_table(frame)
+        require_columns([self.task, self.target], table.column_names, "the model's table")
+        target = match_target(table.column(self.target), self.target, self.classes)
+        table, values, gaps = target.kept(table, self.target)
+        text = self.verbatim or own.tasks_.dtype.kind == "U"
+        task = read_tasks(table.column(self.task), self.task, text)
+        if task.dtype.kind != own.tasks_.dtype.kind:
+            raise TableError(
+                f"Column {self.task!r} held whole numbers in training and now holds text such as "
+                f"{task[0]!r}; name the new tasks by numbers."
+            )
+        encoded = self.encoder.encode(table)
+        adapted = own.adapt(encoded.X, values, task=task)
+        added = counted(len(adapted.tasks_) - len(own.tasks_), "task")
+        note = f"{added} added by adapt from {counted(len(task), 'row')}."
+        return replace(
+            self,
+            estimator=adapted,
+            rows=self.rows + len(task),
+            notes=(*self.notes, note, *gaps, *encoded.notes),
+        )
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one HTML page on the model, with its held-out scores where it has them.
+
+        Parameters
+        ----------
+        path : path
+            Where to.
+        """
+        from ..show.page import write_report
+
+        write_report(
+            Path(path),
+            self.estimator,
+            comparison=self.comparison,
+            notes=self.notes,
+            title=f"{self.target} by {self.task}",
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file; :func:`load_model` reads it.
+
+        Parameters
+        ----------
+        path : path
+            Where to.
+        """
+        save(self, path, **self.versions)
