@@ -14,7 +14,6 @@ without factors and shared part they are models of the new rows alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -82,9 +81,10 @@ class Adaptation:
         return _columns(self, self.rows(cells), sizes)
 
 
-@singledispatch
 def adapt_columns(cells: Any, adaptation: Adaptation, *, residual: bool) -> New:
     """Columns of weights of new tasks."""
+    if cells.partitioned:
+        return cells.adapt_columns(adaptation, residual=residual)
     sizes = adaptation.best(adaptation.losses(cells)) if residual else None
     return adaptation.columns(cells, sizes)
 

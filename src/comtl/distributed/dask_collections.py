@@ -7,20 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..rows.frames import is_partitioned
 from .workers import DaskWorkers, InProcess, Workers
-
-
-def is_partitioned(*items: Any) -> bool:
-    """Tell whether any of the items is a Dask collection.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.distributed.dask_collections import is_partitioned
-    >>> is_partitioned(np.ones(3), None)
-    False
-    """
-    return any(type(item).__module__.split(".")[0].startswith("dask") for item in items)
 
 
 def current_workers() -> Workers:

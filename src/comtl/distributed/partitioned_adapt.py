@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..adapt import Adaptation, New, adapt_columns
+from ..adapt import Adaptation, New
 from ..adapt_residual import Sizes
 from ..arrays import padded_index
 from ..rows.observations import TaskData
@@ -19,8 +19,8 @@ from .partition import Piece, View
 from .partitioned_data import PartitionedData
 
 
-@adapt_columns.register
-def _(cells: PartitionedData, adaptation: Adaptation, *, residual: bool) -> New:
+def adapt_partitioned(cells: PartitionedData, adaptation: Adaptation, *, residual: bool) -> New:
+    """Columns of weights of new tasks."""
     workers = cells.workers
     whole, owned = _whole_tasks(cells)
     told = workers.hold(adaptation)

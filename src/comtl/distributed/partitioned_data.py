@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import joblib
 import numpy as np
 
+from ..adapt import Adaptation, New
 from ..arrays import place_of
-from ..engine.problem import Columns, binary_cells
+from ..datafits.gram_datafit import GramDatafit
+from ..engine.problem import Columns, Problem, Units
+from ..losses import Loss
 from ..rows.frames import read_tasks
 from ..rows.observations import TaskData
 from ..rows.reading import check_classes
 from .dask_collections import current_workers, partitions
 from .partition import PartitionError, Piece, Survey, View, fingerprint, read_piece, survey
 from .workers import Handle, Workers, joined
+
+if TYPE_CHECKING:
+    from .partitioned_population import PartitionedPopulation
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +55,42 @@ class PartitionedData:
     view: View
     seen: np.ndarray | None
     surveys: list[Survey]
+
+    partitioned: ClassVar[bool] = True
+
+    def binary_cells(self, columns: Columns) -> PartitionedData:
+        """Cells with targets -1 and +1: one class against the rest of its task's rows."""
+        places = self.places
+        if columns.index is not None:
+            own = [columns.index[part] for part in places]
+            places = [index[index >= 0] for index in own]
+        return replace(self, places=places, view=self.view.with_columns(columns))
+
+    # What the following import is built on this class.
+
+    def build_problem(self, loss: Loss, **options: Any) -> Problem:
+        """See :func:`comtl.engine.problem.build_problem`."""
+        from .partitioned_problem import build_partitioned_problem
+
+        return build_partitioned_problem(self, loss, **options)
+
+    def grams_of(self, units: Units) -> GramDatafit:
+        """See :func:`comtl.engine.problem.grams_of`."""
+        from .partitioned_problem import partitioned_grams
+
+        return partitioned_grams(self, units)
+
+    def population(self, **options: bool) -> PartitionedPopulation:
+        """See :func:`comtl.hierarchical.population.population_of`."""
+        from .partitioned_population import partitioned_population
+
+        return partitioned_population(self, **options)
+
+    def adapt_columns(self, adaptation: Adaptation, *, residual: bool) -> New:
+        """See :func:`comtl.adapt.adapt_columns`."""
+        from .partitioned_adapt import adapt_partitioned
+
+        return adapt_partitioned(self, adaptation, residual=residual)
 
     @property
     def tasks(self) -> np.ndarray:
@@ -267,12 +309,3 @@ def _firsts(surveys: list[Survey], places: list[np.ndarray], tasks: int) -> list
         firsts.append(before[own])
         before[own] += one.counts
     return firsts
-
-
-@binary_cells.register
-def _(data: PartitionedData, columns: Columns) -> PartitionedData:
-    places = data.places
-    if columns.index is not None:
-        own = [columns.index[part] for part in places]
-        places = [index[index >= 0] for index in own]
-    return replace(data, places=places, view=data.view.with_columns(columns))

@@ -17,7 +17,6 @@ from ..models.fitted import FittedTasks
 from ..rows.fit_input import Rows, counted_folds, counts
 from ..rows.frames import read_classes
 from ..rows.reading import read_rows
-from . import partitioned_adapt as adaptation  # noqa: F401  (register what partitions are made into)
 from .dask_collections import current_workers, partitions, row_chunks
 from .partitioned_data import read_partitions
 from .workers import DaskWorkers

@@ -12,7 +12,7 @@ from ..datafits.gram_datafit import GramDatafit
 from ..engine.problem import Units
 from ..hierarchical.likelihoods import Gaussian, Likelihood
 from ..hierarchical.logistic_bound import SummedBound, bound_constant, bound_curvature, bound_places
-from ..hierarchical.population import evenly_scaled, population_of
+from ..hierarchical.population import evenly_scaled
 from ..hierarchical.posterior import Posterior, Prior, told_directions
 from ..losses import Logistic, Squared
 from ..rows.design import Design
@@ -51,8 +51,10 @@ class PartitionedPopulation:
         return PartitionedOdds.of(self)
 
 
-@population_of.register
-def _(cells: PartitionedData, *, standardize: bool, classification: bool) -> PartitionedPopulation:
+def partitioned_population(
+    cells: PartitionedData, *, standardize: bool, classification: bool
+) -> PartitionedPopulation:
+    """Population of the cells, in units that all partitions share."""
     units, _ = partitioned_units(
         cells, center=True, standardize=True, scale_target=not classification
     )

@@ -13,8 +13,6 @@ from ..datafits.gram_datafit import GramDatafit
 from ..engine.problem import (
     Problem,
     Units,
-    build_problem,
-    grams_of,
     row_weights,
     sweep_costs,
     target_unit,
@@ -113,8 +111,7 @@ def _squares(view: View, told: tuple[Any, ...], piece: Piece) -> tuple[Any, ...]
     return squares, float(cells.weights.astype(np.float64) @ gap**2)
 
 
-@build_problem.register
-def _(
+def build_partitioned_problem(
     data: PartitionedData,
     loss: Loss,
     *,
@@ -125,6 +122,7 @@ def _(
     grams: bool = True,
     fits: int = 1,
 ) -> Problem:
+    """Sum up units and Grams over the partitions, or leave the rows there."""
     units, weight = partitioned_units(
         data, center=center, standardize=standardize, scale_target=scale_target
     )
@@ -159,8 +157,8 @@ def _datafit(
     )
 
 
-@grams_of.register
-def _(data: PartitionedData, units: Units) -> GramDatafit:
+def partitioned_grams(data: PartitionedData, units: Units) -> GramDatafit:
+    """Second moments of each task's cells in given units."""
     return task_grams(data, Terms(data.view, units, Squared()))
 
 

@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 
 from ..rows.frames import read_classes, read_numbers, read_weights
-from .dask_collections import current_workers, is_partitioned, partitions
+from .dask_collections import current_workers, partitions
 
 
-def by_partition(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a method of rows take Dask collections: it then returns Dask arrays, not yet computed."""
-    signature = inspect.signature(method)
-
-    @wraps(method)
-    def either(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        told = signature.bind(self, X, *args, **kwargs).arguments
-        task = told.pop("task", None)
-        if not is_partitioned(X, task):
-            return method(self, X, *args, **kwargs)
-        told.pop("self")
-        told.pop("X")
-        return _lazily(partial(_call, method.__name__, told), self, X, task)
-
-    return either
-
-
-def _call(name: str, options: dict[str, Any], model: Any, X: Any, task: Any) -> Any:
-    return getattr(model, name)(X, task=task, **options)
-
-
-def _lazily(call: Callable[..., Any], model: Any, X: Any, task: Any) -> Any:
+def call_by_partition(call: Callable[..., Any], model: Any, X: Any, task: Any) -> Any:
     """Dask arrays of what a call says of every partition."""
     import dask.array as da
     from dask import delayed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, singledispatch
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -118,9 +118,10 @@ class Columns:
         return cls(task, label, index)
 
 
-@singledispatch
 def binary_cells(data: Any, columns: Columns) -> Any:
     """Cells with targets -1 and +1: one class against the rest of its task's rows."""
+    if data.partitioned:
+        return data.binary_cells(columns)
     dtype = data.X.dtype
     if columns.index is None:
         return replace(data, y=signs(data.y == 1, data.weights, dtype))
@@ -152,7 +153,6 @@ def signs(ones: np.ndarray, like: Array, dtype: Any) -> Array:
     return beside(np.where(ones, 1.0, -1.0), like, dtype)
 
 
-@singledispatch
 def build_problem(
     data: Any,
     loss: Loss,
@@ -169,6 +169,16 @@ def build_problem(
     ``width`` is the number of columns of the factors and ``fits`` that of the fits to come, for the
     choice between rows and Grams; ``grams`` says whether Grams may serve at all.
     """
+    if data.partitioned:
+        return data.build_problem(
+            loss,
+            center=center,
+            standardize=standardize,
+            scale_target=scale_target,
+            width=width,
+            grams=grams,
+            fits=fits,
+        )
     weights = data.weights
     design = Design.standardized(data.X, row_weights(data), center=center, scale=standardize)
     shift, scale = 0.0, 1.0
@@ -281,9 +291,10 @@ def cell_grams(data: TaskData, design: Design, y: np.ndarray) -> GramDatafit:
     return GramDatafit.of_cells(design, y, data.weights, data.offsets)
 
 
-@singledispatch
 def grams_of(data: Any, units: Units) -> GramDatafit:
     """Second moments of each task's cells in given units."""
+    if data.partitioned:
+        return data.grams_of(units)
     y = namespace(data.weights).astype(units.target(data.y), data.dtype)
     return GramDatafit.of_cells(units.design(data.X), y, data.weights, data.offsets)
 

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays import beside, on_device
-from ..distributed import partitioned_population as partitioned  # noqa: F401  (registers populations in partitions)
 from ..engine.problem import Columns
 from ..engine.progress import UNWATCHED, Watch, logger, progress_shown
 from ..linear import LinearTasks

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..distributed.predicting import by_partition
 from ..models.outputs import RegressorOutputs
+from ..models.training import by_partition
 from ..parameters import require_level
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, singledispatch
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -160,9 +160,10 @@ class Population:
         return kind.of(self.dense, self.target, cells.weights, cells.offsets)
 
 
-@singledispatch
 def population_of(cells: Any, *, standardize: bool, classification: bool) -> Any:
     """Cells made ready, wherever they are."""
+    if cells.partitioned:
+        return cells.population(standardize=standardize, classification=classification)
     return Population.of(cells, standardize=standardize, classification=classification)
 
 

@@ -9,13 +9,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 
 from ..arrays import Array, beside, namespace, on_device, picked, to_numpy, weighted_mean
-from ..distributed.dask_collections import is_partitioned
-from ..distributed.predicting import by_partition, score_partitions
 from ..engine.problem import Columns, binary_cells, signs
-from ..rows.frames import read_classes, read_numbers
+from ..rows.frames import is_partitioned, read_classes, read_numbers
 from ..rows.observations import TaskData
 from ..rows.reading import encode_tasks
-from .training import TaskModel
+from .training import TaskModel, by_partition
 
 
 class RegressorOutputs(RegressorMixin, TaskModel):
@@ -70,6 +68,8 @@ class RegressorOutputs(RegressorMixin, TaskModel):
             The score, at best 1.
         """
         if is_partitioned(X, y, task, sample_weight):
+            from ..distributed.predicting import score_partitions
+
             return score_partitions(self, X, y, task, sample_weight)
         guess = to_numpy(self.predict(X, task))
         truth, missing = read_numbers(to_numpy(y), guess.dtype)
@@ -220,6 +220,8 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
             The accuracy.
         """
         if is_partitioned(X, y, task, sample_weight):
+            from ..distributed.predicting import score_partitions
+
             return score_partitions(self, X, y, task, sample_weight)
         guess = to_numpy(self.predict(X, task))
         truth, missing = read_classes(to_numpy(y))

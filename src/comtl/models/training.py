@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
-from functools import partial
+from collections.abc import Callable
+from functools import partial, wraps
 from typing import Any, Self
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-from ..distributed.dask_collections import is_partitioned
-from ..distributed.partitioned_input import PartitionedRows
 from ..engine.problem import Columns
 from ..engine.progress import UNWATCHED, Watch
 from ..rows.fit_input import Rows
+from ..rows.frames import is_partitioned
 from ..rows.observations import TaskData
 from .fitted import FittedTasks
 
@@ -21,7 +22,31 @@ def rows_of(X: Any, y: Any, task: Any, sample_weight: Any) -> Rows:
     """What a user hands over for a fit: rows in memory, or in partitions."""
     if not is_partitioned(X, y, task, sample_weight):
         return Rows(X, y, task, sample_weight)
+    from ..distributed.partitioned_input import PartitionedRows
+
     return PartitionedRows(X, y, task, sample_weight)
+
+
+def by_partition(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method of rows take Dask collections: it then returns Dask arrays, not yet computed."""
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def either(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        arguments = signature.bind(self, X, *args, **kwargs).arguments
+        task = arguments.pop("task", None)
+        if not is_partitioned(X, task):
+            return method(self, X, *args, **kwargs)
+        from ..distributed.predicting import call_by_partition
+
+        del arguments["self"], arguments["X"]
+        return call_by_partition(partial(_call, method.__name__, arguments), self, X, task)
+
+    return either
+
+
+def _call(name: str, options: dict[str, Any], model: Any, X: Any, task: Any) -> Any:
+    return getattr(model, name)(X, task=task, **options)
 
 
 class TaskModel(CallbackSupportMixin, FittedTasks):

@@ -264,3 +264,8 @@ def _reads_as_float(column: np.ndarray) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_partitioned(*items: Any) -> bool:
+    """Tell whether any of the items is a Dask collection."""
+    return any(type(item).__module__.split(".")[0].startswith("dask") for item in items)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import joblib
 import numpy as np
@@ -56,6 +56,9 @@ class TaskData:
     >>> data.n_tasks, data.codes
     (2, array([0, 1, 1]))
     """
+
+    partitioned: ClassVar[bool] = False
+    """Whether the rows lie in partitions elsewhere."""
 
     X: Matrix
     y: np.ndarray
