@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from .container import NAMES, ModelFileError
-from .registry import belongs, field_types, is_saved, reader_of
+from .registry import FORMER_FIELDS, belongs, field_types, is_saved, reader_of
 
 KIND = "#"
 MOST_LETTERS = 100_000
@@ -194,8 +194,15 @@ def _listed(node: Tree) -> list[Any]:
 
 
 def _made(kind: Any, content: dict[str, Any]) -> Any:
-    """Dataclass of checked fields; fields that later versions added take their defaults."""
+    """Dataclass of checked fields, by present or former names; missing ones take defaults."""
     wanted = field_types(kind)
+    former = FORMER_FIELDS.get(kind.__name__, {})
+    present = {
+        name if name in wanted else former.get(name, name): value for name, value in content.items()
+    }
+    if len(present) < len(content):
+        raise ModelFileError(f"a {kind.__name__} has parts twice.")
+    content = present
     optional = {
         field.name
         for field in fields(kind)

@@ -26,11 +26,40 @@ MODULES = {
 }
 """Where classes live that ``import comtl`` leaves out, since they need more than it does."""
 
+FORMER_CLASSES = {
+    "Columns": "OutputColumns",
+    "Spread": "PredictiveVariance",
+    "Step": "Iteration",
+    "TaskErrors": "ErrorModel",
+    "Reach": "StepLength",
+    "Units": "Scaling",
+}
+"""Classes by the names that files of earlier versions have for them."""
+
+FORMER_FIELDS = {
+    "Column": {"loose": "coerce"},
+    "Comparison": {
+        "gains": "loss_reduction",
+        "gain_errors": "loss_reduction_se",
+        "levels": "nominal",
+        "covered": "coverage",
+    },
+    "ErrorModel": {"freedom": "df"},
+    "Factors": {"deviations": "random_intercepts"},
+    "Iteration": {"reach": "step_length"},
+    "LearnedRelation": {"at_rest": "converged"},
+    "RidgedRelation": {"at_rest": "converged"},
+    "State": {"pooling": "intercept_penalty", "pools": "estimates_pooling"},
+    "TableModel": {"verbatim": "task_as_text"},
+}
+"""By class, fields by the names that files of earlier versions have for them."""
+
 
 def saved(kind: Class) -> Class:
     """Let files hold objects of a class, by its name.
 
-    A dataclass is stored by its fields. The name is part of the format: see :func:`formerly`.
+    A dataclass is stored by its fields. Names are part of the format: those of a renamed class or
+    field go to ``FORMER_CLASSES`` and ``FORMER_FIELDS``.
 
     Examples
     --------
@@ -47,8 +76,8 @@ def saved(kind: Class) -> Class:
     return kind
 
 
-def formerly(name: str, convert: Callable[[Fields], Fields] = dict) -> Callable[[Class], Class]:
-    """Read objects of a class that is gone, or has another name now, as those of the class.
+def formerly(name: str, convert: Callable[[Fields], Fields]) -> Callable[[Class], Class]:
+    """Read objects of a class that is gone as those of the class.
 
     ``convert`` makes its fields of those in the file.
 
@@ -77,7 +106,7 @@ def reader_of(name: str) -> tuple[type | None, Callable[[Fields], Fields]]:
 
 
 def known_class(name: str) -> type | None:
-    """Class of that name, or None.
+    """Class of that name, present or former, or None.
 
     Examples
     --------
@@ -85,6 +114,8 @@ def known_class(name: str) -> type | None:
     >>> known_class("os.system") is None
     True
     """
+    if name not in _CLASSES:
+        name = FORMER_CLASSES.get(name, name)
     if name not in _CLASSES and name in MODULES:
         import_module(MODULES[name])
     return _CLASSES.get(name)
