@@ -12,11 +12,11 @@ from unittest import mock
 import numpy as np
 
 from comtl import TriFactorRegressor, TriFactorRegressorCV
-from comtl.batches.batch_run import HeldOut, batched_losses
+from comtl.batches.batch_run import HeldOutGrams, batched_losses
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datasets import SYNTHETIC, make_syn1
 from comtl.models import grid
-from comtl.rows.fit_input import Rows
+from comtl.rows.fit_input import FitInput
 
 RANKS = [2, 3, 5, 7, 9, 10, 15]
 ALPHAS = [10.0**power for power in range(-3, 4)]
@@ -40,9 +40,9 @@ def library(name, device):
 def held_out_folds(data, models):
     """Folds of a set as the search makes them, on the CPU."""
     found = []
-    reader = TriFactorRegressor()
-    rows = Rows(data.X, data.y, data.task, None)
-    for split in rows.splits(reader, 3):
+    schema = TriFactorRegressor()
+    rows = FitInput(data.X, data.y, data.task, None)
+    for split in rows.splits(schema, 3):
         train, test = (rows.take(part).read(models[0], partial=True) for part in split)
         found.append(grid.Fold.of(models, train, test, 1.0).held_out)
     return found
@@ -54,13 +54,13 @@ def moved(fold, asarray):
     def grams(fit):
         return GramDatafit(asarray(fit.gram), asarray(fit.moment), asarray(fit.energy))
 
-    return HeldOut(grams(fold.train), grams(fold.test), fold.codes, fold.scale)
+    return HeldOutGrams(grams(fold.train), grams(fold.test), fold.codes, fold.scale)
 
 
 def batch(folds, models, asarray, wait):
     """Winner of all settings in batches: Grams to the device, fits, held-out losses back."""
     together = asarray is not None
-    first = grid.distinct(models, (20, 30))
+    first = grid.unique_recipes(models, (20, 30))
     places = sorted(set(first))
     chosen = [models[place] for place in places]
     if together:

@@ -16,15 +16,15 @@ from bench_outside import BENT, FOLDER, KEYS, OURS, VALUES, mean, samples_of, sp
 from outside_tables import TABLES, is_classes
 
 from comtl import MultitaskClassifier, MultitaskRegressor
-from comtl.evaluation.compare_models import evidence_for_bends
-from comtl.evaluation.nonlinearity import STRONG
+from comtl.evaluation.compare_models import nonlinearity_evidence
+from comtl.evaluation.nonlinearity import MIN_LOG_EVIDENCE
 from comtl_reproduction.cells import Store
 
 
 def evidence(kind: Any, rows: tuple[Any, Any, Any], measure: Any) -> float:
     """Log evidence for bends, in the place of the fits of bench_bends."""
     stack = MultitaskClassifier if issubclass(kind, MultitaskClassifier) else MultitaskRegressor
-    return evidence_for_bends(stack(), *rows)
+    return nonlinearity_evidence(stack(), *rows)
 
 
 def development() -> None:
@@ -40,7 +40,7 @@ def development() -> None:
         ):
             for name, size, found in part:
                 told = " ".join(f"{value:+.1f}" for value in found)
-                count = sum(value > STRONG for value in found)
+                count = sum(value > MIN_LOG_EVIDENCE for value in found)
                 print(f"| {name} | {size} | {told} | {count} of {len(found)} |", flush=True)
 
 
@@ -52,10 +52,10 @@ def outside() -> None:
     for name in [one for one in TABLES if {OURS, BENT} <= set(values.get(one, ()))]:
         split, start = split_of(name, 0), time.process_time()
         stack = MultitaskClassifier() if is_classes(name) else MultitaskRegressor()
-        found = evidence_for_bends(stack, split.X, split.y, split.task)
+        found = nonlinearity_evidence(stack, split.X, split.y, split.task)
         seconds = time.process_time() - start
         straight, bent = (mean(values[name][one]) for one in (OURS, BENT))
-        told = "try them" if found > STRONG else ""
+        told = "try them" if found > MIN_LOG_EVIDENCE else ""
         print(
             f"| {name} | {found:+.1f} | {seconds:.1f} | {100 * (bent / straight - 1):+.1f} % "
             f"| {told} |",
@@ -67,7 +67,7 @@ def main() -> None:
     """Write the page."""
     warnings.simplefilter("ignore")
     print("# What the evidence says of bends\n")
-    print("`evidence_for_bends`: log evidence of an isotropic mixed model with bends less that")
+    print("`nonlinearity_evidence`: log evidence of an isotropic mixed model with bends less that")
     print("without, on training rows alone. Beyond 3 `comtl fit` says that bends are worth a try.")
     print("What they gain on rows not seen is in [bench_bends](bench_bends.md).\n")
     development()

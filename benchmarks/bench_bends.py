@@ -21,7 +21,7 @@ from small_tables import error, tables
 
 from comtl import MultitaskClassifier, MultitaskRegressor
 from comtl.losses import Logistic
-from comtl.stacking.blending import gain_and_error
+from comtl.stacking.blending import mean_and_se
 
 RULES = {"lower loss": 0.0, "0.5": 0.5, "1": 1.0, "2": 2.0}
 """Standard errors by which bends must be better on rows that the members did not see."""
@@ -35,8 +35,8 @@ DEPTHS = {"straight": 0.0, "bent a little": 0.3, "bent": 0.8}
 class Kept:
     """What the folds told, and no choice between bases."""
 
-    def _tried(self, *told: Any) -> Any:
-        self.stack = super()._tried(*told)  # type: ignore[misc]
+    def _evaluate(self, *told: Any) -> Any:
+        self.stack = super()._evaluate(*told)  # type: ignore[misc]
         return self.stack
 
     def _bases(self, data: Any) -> Any:
@@ -52,7 +52,7 @@ class Classes(Kept, MultitaskClassifier):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BasisOutcome:
     """Errors of straight and of bent models on new rows, and gain over its standard error."""
 
     straight: float
@@ -68,16 +68,16 @@ class Outcome:
         return self.bent if self.taken(least) else self.straight
 
 
-def outcome(kind: Any, rows: tuple[Any, Any, Any], measure: Any) -> Outcome:
+def outcome(kind: Any, rows: tuple[Any, Any, Any], measure: Any) -> BasisOutcome:
     """Fit both bases to the same rows; ``measure`` gives the error of a model."""
     X, y, task = rows
     fits = [kind(basis=basis).fit(X, y, task=task) for basis in (None, "hinges")]
     plain, bent = (fit.stack for fit in fits)
-    gain, spread = gain_and_error(plain.losses - bent.losses, plain.held.weights)
-    return Outcome(*map(measure, fits), gain / spread if gain else 0.0)
+    gain, spread = mean_and_se(plain.losses - bent.losses, plain.held.weights)
+    return BasisOutcome(*map(measure, fits), gain / spread if gain else 0.0)
 
 
-def small() -> Iterator[tuple[str, str, list[Outcome]]]:
+def small() -> Iterator[tuple[str, str, list[BasisOutcome]]]:
     """Outcomes of the small tables."""
     for name, size, splits in tables():
         found = []
@@ -92,7 +92,7 @@ def small() -> Iterator[tuple[str, str, list[Outcome]]]:
         yield name, size, found
 
 
-def sets() -> Iterator[tuple[str, str, list[Outcome]]]:
+def sets() -> Iterator[tuple[str, str, list[BasisOutcome]]]:
     """Outcomes of two sets of the leaderboard, in its measures."""
     for name, count in (("sleepstudy", DRAWS), ("sarcos_test", LARGE_SPLITS)):
         problem, found = PROBLEMS[name], []
@@ -107,7 +107,7 @@ def sets() -> Iterator[tuple[str, str, list[Outcome]]]:
         yield name, f"{len(split.X)}, {split.X.shape[1]}, {tasks}", found
 
 
-def drawn(rows: int, depth: float, seed: int, *, classes: bool) -> Outcome:
+def drawn(rows: int, depth: float, seed: int, *, classes: bool) -> BasisOutcome:
     """Outcome of one drawn table."""
     rng = np.random.default_rng([seed, rows])
     slopes = 0.5 + 0.3 * rng.standard_normal((TASKS, COLUMNS))
@@ -131,7 +131,7 @@ def drawn(rows: int, depth: float, seed: int, *, classes: bool) -> Outcome:
     return outcome(Classes if classes else Values, train, measure)
 
 
-def draws(*, classes: bool) -> Iterator[tuple[str, str, list[Outcome]]]:
+def draws(*, classes: bool) -> Iterator[tuple[str, str, list[BasisOutcome]]]:
     """Outcomes of drawn tables."""
     for name, depth in DEPTHS.items():
         for rows in CLASS_SIZES if classes else SIZES:
@@ -140,7 +140,7 @@ def draws(*, classes: bool) -> Iterator[tuple[str, str, list[Outcome]]]:
             yield title, f"{rows}, {COLUMNS}, {TASKS}", found
 
 
-def line(name: str, size: str, found: list[Outcome]) -> str:
+def line(name: str, size: str, found: list[BasisOutcome]) -> str:
     """One row of the page."""
     straight = np.array([one.straight for one in found])
     cells = []
@@ -173,7 +173,7 @@ def main() -> None:
     )
     print(f"| set | rows, features, tasks | straight | always | {' | '.join(RULES)} | gains |")
     print("| --- " * (5 + len(RULES)) + "|")
-    everything: list[Outcome] = []
+    everything: list[BasisOutcome] = []
     for part in (small(), sets(), draws(classes=False), draws(classes=True)):
         for name, size, found in part:
             everything += found

@@ -90,10 +90,10 @@ def rows_or_grams():
                     begun = time.perf_counter()
                     data = make()
                     made = time.perf_counter() - begun
-                    expansion = data.expand(point)
+                    expansion = data.quadratic_at(point)
                     product, quadratic = best(
-                        lambda e=expansion, p=point: e.normal(p.F, p.G, p.deviations),
-                        lambda d=data, p=point: d.expand(p).task_quadratic(p.F),
+                        lambda e=expansion, p=point: e.normal(p.F, p.G, p.random_intercepts),
+                        lambda d=data, p=point: d.quadratic_at(p).task_quadratic(p.F),
                         repeats=5,
                     )
                     sweep = 1e3 * (4 * product + quadratic + made / 15)

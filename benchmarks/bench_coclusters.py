@@ -66,9 +66,9 @@ What the starts of "clusters" bring: end of the objective, the two indices, RMSE
 means over the seeds, for K1, K2 = 10, 4 with 10 rows a task and noise 2.
 """
 VARIANTS = {
-    "one start": {"GUIDES": (5.0,), "EXCHANGES": 0},
+    "one start": {"START_STRENGTHS": (5.0,), "EXCHANGES": 0},
     "three starts": {"EXCHANGES": 0},
-    "one start, exchanges": {"GUIDES": (5.0,)},
+    "one start, exchanges": {"START_STRENGTHS": (5.0,)},
     "three starts, exchanges": {"EXCHANGES": cluster_starts.EXCHANGES},
 }
 

@@ -18,7 +18,7 @@ import sklearn
 from scipy.special import expit
 
 from comtl import MultitaskClassifier
-from comtl.stacking.thresholds import _value, best_cuts
+from comtl.stacking.thresholds import _value, best_thresholds
 
 METRICS = ("macro_f1", "f1", "balanced_accuracy", "accuracy")
 TEXT = ("sentiment II", "sentiment V", *(f"newsgroups {number}" for number in range(1, 7)))
@@ -40,9 +40,9 @@ class Told:
 class Kept(MultitaskClassifier):
     """A stack without a cut that keeps what it says of the rows held out."""
 
-    def _cuts(self, held, scores, n_tasks):
+    def _fit_thresholds(self, held, scores, n_tasks):
         self.held = Told(scores, held.target > 0, held.task)
-        return super()._cuts(held, scores, n_tasks)
+        return super()._fit_thresholds(held, scores, n_tasks)
 
 
 def fitted(X, y, task, X_test, y_test, task_test) -> tuple[Told, Told, int]:
@@ -106,7 +106,7 @@ def outcomes(metric: str, held: Told, test: Told, n_tasks: int) -> list[float]:
     for share in SHARES_OF_ODDS:
         chance = share * expit(held.scores) + (1.0 - share) * held.truth
         told = held.scores, chance, np.ones(len(held.task)), held.task
-        found.append(reached(metric, test, best_cuts(metric, *told, n_tasks)))
+        found.append(reached(metric, test, best_thresholds(metric, *told, n_tasks)))
     return found
 
 

@@ -18,7 +18,7 @@ import comtl.engine.starts as starts
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.engine.alternation import Recipe, Schedule, alternate
-from comtl.engine.block_steps import Inner
+from comtl.engine.block_steps import InnerTolerance
 from comtl.engine.feature_system import FeatureSystem
 from comtl.engine.starts import start_state
 from comtl.losses import Squared
@@ -56,7 +56,7 @@ def preconditioner():
             recipe = Recipe({"F": strength, "G": 1.0}, (8, 8))
             schedule = Schedule(start_smoothing=smoothing)
             state = start_state(data, recipe, schedule, like=np.zeros(1))
-            system = FeatureSystem(data, data.expand(state.factors), state)
+            system = FeatureSystem(data, data.quadratic_at(state.factors), state)
             counts = [
                 conjugate_gradient(
                     system.operator, system.right(), preconditioner=p, tol=1e-6, max_iter=2000
@@ -80,7 +80,11 @@ def schedules():
         for tol in (0.3, 0.1, 1e-2):
             for shrink in (0.5, 0.3, 0.1, 0.01):
                 schedule = Schedule(
-                    tol=1e-5, smoothing=1e-2, shrink=shrink, inner=Inner(tol, 100), max_iter=200
+                    tol=1e-5,
+                    smoothing=1e-2,
+                    shrink=shrink,
+                    inner=InnerTolerance(tol, 100),
+                    max_iter=200,
                 )
                 seconds, steps_ = fit(data, schedule)
                 last = steps_[-1]
@@ -107,7 +111,7 @@ def beyond_the_sweep():
         for alpha in (0.01, 0.1, 1.0):
             cells = []
             for allowed in (True, False):
-                chosen = replace(schedule, lengthen=allowed)
+                chosen = replace(schedule, extrapolate=allowed)
                 seconds, done = fit(data, chosen, K=8, alpha=alpha)
                 cells.append(f"{done[-1].sweep} | {done[-1].objective:.3f} | {seconds:.2f}")
             print(f"| {name} | {alpha:g} | {cells[0]} | {cells[1]} |")
@@ -156,7 +160,7 @@ def covariances():
         spent = time.process_time() - begun
         recipe = Recipe({"F": 0.1, "G": 0.1}, (5, 5))
         state = start_state(data, recipe, Schedule(start_smoothing=0.1), like=y)
-        system = FeatureSystem(data, data.expand(state.factors), state)
+        system = FeatureSystem(data, data.quadratic_at(state.factors), state)
         counts = [
             conjugate_gradient(
                 system.operator, system.right(), preconditioner=system.preconditioner(), tol=tol

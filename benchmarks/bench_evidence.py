@@ -21,13 +21,13 @@ NEVER, MOST = 10**9, 3000
 def fitted(split: Split, structure: str, count: int, plain: int) -> tuple[int, float, float]:
     """Steps, CPU seconds and evidence of a fit with so many plain steps first."""
     X, y, task, train = split
-    usual, evidence.PLAIN = evidence.PLAIN, plain
+    usual, evidence.MIN_PLAIN_STEPS = evidence.MIN_PLAIN_STEPS, plain
     start = time.process_time()
     try:
         model = HierarchicalRegressor(structure, n_components=count, max_iter=MOST)
         model.fit(X[train], y[train], task=task[train])
     finally:
-        evidence.PLAIN = usual
+        evidence.MIN_PLAIN_STEPS = usual
     return model.n_iter_, time.process_time() - start, model.log_evidence_
 
 

@@ -68,7 +68,7 @@ def screening(names):
     for name in names:
         data = SYNTHETIC[name](random_state=0)
         for rough in (10.0, 30.0, 100.0):
-            with mock.patch.object(grid, "ROUGH", rough):
+            with mock.patch.object(grid, "SCREENING_TOL_FACTOR", rough):
                 confirmed = []
                 losses = grid.Fold.losses
 

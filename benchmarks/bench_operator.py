@@ -58,7 +58,7 @@ def operators():
             plain, dgemm = best(lambda V=V, R=R, X=rows: (X @ V, X.T @ R), lambda: square @ square)
             with single_blas():
                 (spent,) = best(fused)
-            rate = 4.0 * blocks.filled * K / spent / 1e9
+            rate = 4.0 * blocks.nnz * K / spent / 1e9
             share = f"{rate / (16.0 / dgemm):.0%}" if rows is X else ""
             print(
                 f"| {name} | {K} | {1e3 * plain:.1f} | {1e3 * spent:.1f} | {plain / spent:.2f} | "

@@ -45,26 +45,26 @@ def products() -> None:
             mixings = {"any": rng.standard_normal((tasks, columns))}
             if width is None:
                 mixings["own"] = np.eye(tasks)
-            for name, mixing in mixings.items():
-                full, own, taken = product_times(X, tasks, mixing)
+            for name, loadings in mixings.items():
+                full, own, taken = product_times(X, tasks, loadings)
                 line = f"{rows} | {features} | {tasks} | {columns} | {name} | {1e3 * full:.1f}"
                 line += f" | {1e3 * own:.1f} | {full / own:.1f} | {'own' if taken else 'all'}"
                 print(f"| {line} |", flush=True)
 
 
-def product_times(X, tasks: int, mixing: np.ndarray) -> tuple[float, float, bool]:
+def product_times(X, tasks: int, loadings: np.ndarray) -> tuple[float, float, bool]:
     """Seconds by all columns and by own ones, and whether the latter are taken."""
     offsets = np.linspace(0, X.shape[0], tasks + 1).astype(int)
     ones = np.ones(X.shape[0])
     datafit = RowsDatafit(Design.plain(X), ones, ones, offsets, Squared())
-    F, none = np.ones((X.shape[1], mixing.shape[1])), np.zeros(tasks)
+    F, none = np.ones((X.shape[1], loadings.shape[1])), np.zeros(tasks)
 
     def work(own: bool) -> None:
-        with mock.patch.object(rows_module, "worth_own_columns", lambda *_, plain: own):
-            datafit.run(F, mixing, none, lambda cells, score: score, mixing)
+        with mock.patch.object(rows_module, "block_diagonal_is_cheaper", lambda *_, plain: own):
+            datafit.run(F, loadings, none, lambda cells, score: score, loadings)
 
     full, own = best(lambda: work(False), lambda: work(True))
-    return full, own, datafit._apart(mixing, mixing)
+    return full, own, datafit._apart(loadings, loadings)
 
 
 ROUGH = {"standardize": False, "tol": 1e-4}

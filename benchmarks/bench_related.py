@@ -30,14 +30,14 @@ CHOICES = {
 
 def held_out(X, y, task) -> float:
     """Loss of the stack a row."""
-    losses, tried = [], MultitaskModel._tried
+    losses, tried = [], MultitaskModel._evaluate
 
     def told(*args: object) -> object:
         stack = tried(*args)
         losses.append(stack.loss / stack.held.weights.sum())
         return stack
 
-    with mock.patch.object(MultitaskModel, "_tried", told):
+    with mock.patch.object(MultitaskModel, "_evaluate", told):
         MultitaskClassifier().fit(X, y, task=task)
     return losses[0]
 

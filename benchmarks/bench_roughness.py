@@ -12,8 +12,8 @@ from unittest import mock
 from comtl import MultitaskRegressor
 from comtl.baselines import ClusteredRegressor, GroupOverlapRegressor, clustered, factored
 from comtl.datasets import SYNTHETIC
-from comtl.engine.block_steps import Inner
-from comtl.rows.fit_input import Rows
+from comtl.engine.block_steps import InnerTolerance
+from comtl.rows.fit_input import FitInput
 from comtl.stacking import default_members as library
 from comtl_reproduction import tuning
 from comtl_reproduction.methods import METHODS
@@ -33,7 +33,7 @@ def test_error(model, data):
 
 
 def inner(factor, tol):
-    return Inner(min(factor * tol, 0.1), 500)
+    return InnerTolerance(min(factor * tol, 0.1), 500)
 
 
 def inner_solves() -> None:
@@ -65,7 +65,7 @@ def compared_fits() -> None:
     print("| --- | --- | --- | --- | --- | --- |")
     for name in ("syn2", "syn5"):
         data = SYNTHETIC[name](random_state=0)
-        rows = Rows(data.X, data.y, data.task)
+        rows = FitInput(data.X, data.y, data.task)
         for method in ("MTFL", "FMTL", "GO-MTL"):
             for tol in (1e-6, 1e-4, 1e-3):
                 with mock.patch.object(tuning, "SEARCH_TOL", tol):

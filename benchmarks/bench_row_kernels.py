@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from comtl import BiFactorRegressor
 from comtl.baselines import GroupOverlapRegressor
 from comtl.datafits import dual_ridge as row_kernels
-from comtl.datafits.dual_ridge import worth_a_kernel
+from comtl.datafits.dual_ridge import dual_is_cheaper
 from comtl.engine import feature_system as systems
 
 TASKS, COMMON, SWEEPS = 20, 30, 40
@@ -41,7 +41,7 @@ def table(rows: int, features: int, filled: int | None):
 def timed(model, X, y, task, passes: float) -> float:
     """CPU seconds with or without the products of all rows."""
     most = mock.patch.object(row_kernels, "MOST_CELLS", 10**6)
-    with most, mock.patch.object(systems, "PASSES", passes), warnings.catch_warnings():
+    with most, mock.patch.object(systems, "PASSES_PER_EFOLD", passes), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         start = time.process_time()
         model.fit(X, y, task=task)
@@ -67,7 +67,7 @@ def fits() -> None:
     for rows, features, filled in sizes:
         X, y, task, X_new, truth = table(rows, features, filled)
         for kind, tol in ((BiFactorRegressor, 0.3), (GroupOverlapRegressor, 0.01)):
-            chosen = worth_a_kernel(X, len(y), 5, -systems.PASSES * np.log(tol))
+            chosen = dual_is_cheaper(X, len(y), 5, -systems.PASSES_PER_EFOLD * np.log(tol))
             model = kind(n_components=5, max_iter=SWEEPS)
             seconds, errors = [], []
             for passes in (0.0, 1e9):

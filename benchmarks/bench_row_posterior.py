@@ -29,7 +29,7 @@ def seconds(work, *args, repeats=5):
 
 def step(likelihood: Likelihood, prior: Prior) -> None:
     """One step: a posterior, and the noise or the bound that suits it."""
-    likelihood.improved(prior, likelihood.infer(prior), 0.0)
+    likelihood.updated(prior, likelihood.infer(prior), 0.0)
 
 
 def ways(P: int, n: int) -> list[tuple[Likelihood, Likelihood]]:

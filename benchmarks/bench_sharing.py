@@ -13,30 +13,30 @@ import warnings
 import numpy as np
 
 from comtl import MultitaskRegressor
-from comtl.engine.problem import Columns
+from comtl.engine.problem import OutputColumns
 from comtl.rows.blocks import single_blas
-from comtl.rows.fit_input import Rows
-from comtl.stacking.default_members import regression_members
-from comtl.stacking.shared_fits import WholeSums, learned, population_for
+from comtl.rows.fit_input import FitInput
+from comtl.stacking.default_members import default_regression_members
+from comtl.stacking.shared_fits import WholeSums, fit_members, population_for
 from comtl_reproduction.loaders import load_school
 
 REPEATS = 3
 
 
-def drawn(tasks: int, rows: int, features: int) -> Rows:
+def drawn(tasks: int, rows: int, features: int) -> FitInput:
     """Rows of tasks whose weights are one and a spread of one."""
     rng = np.random.default_rng(0)
     task = np.repeat(np.arange(tasks), rows)
     X = rng.standard_normal((len(task), features))
     weights = 1.0 + rng.standard_normal((tasks, features))
     y = np.einsum("np,np->n", X, weights[task]) + rng.standard_normal(len(task))
-    return Rows(X, y, task)
+    return FitInput(X, y, task)
 
 
-def school() -> Rows:
+def school() -> FitInput:
     """All pupils."""
     data = load_school()
-    return Rows(data.X, data.y, data.task)
+    return FitInput(data.X, data.y, data.task)
 
 
 def seconds(work) -> float:
@@ -49,13 +49,13 @@ def seconds(work) -> float:
     return min(found)
 
 
-def measured(rows: Rows) -> tuple[str, float, float, float]:
+def measured(rows: FitInput) -> tuple[str, float, float, float]:
     """Sizes, and seconds of members alone, together, and on four fifths of known sums."""
     stack = MultitaskRegressor()
     data = rows.read(stack)
-    columns = Columns.of(data)
+    columns = OutputColumns.of(data)
     count = data.n_features, data.n_tasks
-    models = list(regression_members(*count, together=count[1], sparse=False).values())
+    models = list(default_regression_members(*count, together=count[1], sparse=False).values())
 
     def alone() -> None:
         with single_blas():
@@ -63,7 +63,7 @@ def measured(rows: Rows) -> tuple[str, float, float, float]:
                 copy.copy(model)._learn(data, columns)
 
     def together() -> None:
-        learned(models, data, columns, population_for(stack, data, columns))
+        fit_members(models, data, columns, population_for(stack, data, columns))
 
     whole = WholeSums.of(population_for(stack, data, columns), models)
     (train, test), *_ = rows.splits(stack, 5)
@@ -73,7 +73,7 @@ def measured(rows: Rows) -> tuple[str, float, float, float]:
         population = population_for(stack, parts[0], columns)
         if whole is not None:
             population = whole.without(parts[1], population)
-        learned(models, parts[0], columns, population)
+        fit_members(models, parts[0], columns, population)
 
     size = f"{data.n_cells}, {data.n_features}, {data.n_tasks}"
     return size, seconds(alone), seconds(together), seconds(fold)

@@ -14,7 +14,7 @@ from small_tables import SEEDS, Split, error, tables
 from comtl import HierarchicalRegressor, MultitaskRegressor
 from comtl.hierarchical.hierarchical_model import HierarchicalModel
 
-ASKED = HierarchicalModel._family
+ASKED = HierarchicalModel._covariance_family
 
 
 def measured(model, split: Split) -> float:
@@ -33,11 +33,13 @@ def single(structure: str, split: Split) -> tuple[float, float]:
 def stacks(split: Split) -> tuple[float, float]:
     """Stacks of members with free and with shrunk common slopes."""
     shrunk = measured(MultitaskRegressor(), split)
-    HierarchicalModel._family = property(lambda model: replace(ASKED.fget(model), shrink=False))
+    HierarchicalModel._covariance_family = property(
+        lambda model: replace(ASKED.fget(model), shrink=False)
+    )
     try:
         return measured(MultitaskRegressor(), split), shrunk
     finally:
-        HierarchicalModel._family = ASKED
+        HierarchicalModel._covariance_family = ASKED
 
 
 def main() -> None:

@@ -36,7 +36,7 @@ def errors(split: Split) -> list[float]:
     found = []
     for stacking.CHANCE in CHANCES:
         told = held.scores - center, held.target - center, held.weights
-        shares = stacking.stack_values(*told, base)
+        shares = stacking.blend_squared(*told, base)
         found.append(error(center + (guesses - center) @ shares, split))
     return found
 

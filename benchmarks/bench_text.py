@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from comtl import BiFactorClassifier
-from comtl.rows.fit_input import Rows
+from comtl.rows.fit_input import FitInput
 from comtl_reproduction.loaders import load_sentiment
 from comtl_reproduction.metrics import choose_cut
 from comtl_reproduction.text import held_out_scores
@@ -37,7 +37,7 @@ def main():
     print("| --- | --- | --- | --- | --- | --- |")
     for name in ("II", "V"):
         data = load_sentiment(name, random_state=0)
-        rows = Rows(data.X, data.y, data.task)
+        rows = FitInput(data.X, data.y, data.task)
         for smoothing in SMOOTHINGS:
             found = {
                 (K, alpha): measure(rows, n_components=K, alpha_task=alpha, smoothing=smoothing)

@@ -122,11 +122,11 @@ def optimum(alpha, X, y, codes, steps=1_500):
     return objective(W, alpha, X, y, codes)
 
 
-def fitted(alpha, X, y, task, *, smoothing=1e-7, reach=True, tol=1e-6, standardize=True):
+def fitted(alpha, X, y, task, *, smoothing=1e-7, step_length=True, tol=1e-6, standardize=True):
     params = {"standardize": standardize, "fit_intercept": False, "max_iter": 2_000, "tol": tol}
     model = FeatureLearningRegressor(alpha, **params)
     model.smoothing = smoothing
-    schedule = replace(model._schedule(), lengthen=reach)
+    schedule = replace(model._schedule(), extrapolate=step_length)
     model._schedule = lambda: schedule
     began = time.process_time()
     model.fit(X, y, task=task)
@@ -175,7 +175,7 @@ if __name__ == "__main__":
     print(f"Python {platform.python_version()}, {versions}, one core.")
     print("Cells: sweeps, CPU seconds, gap.\n\n## Step beyond and floor, tol=1e-6\n")
     names = [f"floor {s:g}, {'with' if r else 'without'} step beyond" for s, r in VARIANTS]
-    ways = [partial(fitted, smoothing=s, reach=r) for s, r in VARIANTS]
+    ways = [partial(fitted, smoothing=s, step_length=r) for s, r in VARIANTS]
     sides = "longer", "shorter"
     with threadpool_limits(1):
         table(names, problems(), ways)

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from comtl import HierarchicalClassifier, HierarchicalRegressor, baselines
 from comtl.evaluation import reference_models as simpler
 from comtl.evaluation.compare_models import Comparison, compare
-from comtl.rows.fit_input import Rows
+from comtl.rows.fit_input import FitInput
 
 N_FEATURES = 3
 REFERENCES = ("pooled", "separate", "mean")
@@ -72,8 +72,11 @@ class Design:
 
         def advantage(own: slice | np.ndarray) -> float:
             """How much lower the risk is than that of the best reference model."""
-            part, rest = Rows(X, y, task).take(np.arange(len(y))[own]), Rows(X_fresh, None, fresh)
-            fitted: dict[str, Any] = {"model": clone(model).fit_within(part)}
+            part, rest = (
+                FitInput(X, y, task).take(np.arange(len(y))[own]),
+                FitInput(X_fresh, None, fresh),
+            )
+            fitted: dict[str, Any] = {"model": clone(model)._fit_quietly(part)}
             for name in REFERENCES[:2]:
                 fitted[name] = simpler.simple_fit(name, model, part, rest)[0]
             risk = {"mean": np.mean((np.mean(part.y, axis=0) - mean_fresh) ** 2)}
@@ -83,7 +86,7 @@ class Design:
                 risk[name] = np.mean((guess - mean_fresh) ** 2)
             return float(min(risk[name] for name in REFERENCES) - risk["model"])
 
-        splits = Rows(X, y, task).splits(model, 5)
+        splits = FitInput(X, y, task).splits(model, 5)
         folds = np.mean([advantage(train) for train, _ in splits])
         return compare(model, X, y, task), advantage(slice(None)), float(folds)
 
@@ -107,7 +110,7 @@ DESIGNS = (
 )
 
 
-def fixed(name: str, classes: bool, task_column: Any, rows: Rows) -> tuple[float, Any]:
+def fixed(name: str, classes: bool, task_column: Any, rows: FitInput) -> tuple[float, Any]:
     """Reference model with a penalty of 1 instead of a tuned one, in a quarter of the time."""
     kind = {"pooled": "Pooled", "separate": "Independent"}[name]
     kind += "Classifier" if classes else "Regressor"
@@ -116,7 +119,7 @@ def fixed(name: str, classes: bool, task_column: Any, rows: Rows) -> tuple[float
 
 def parts(found: Comparison, name: str) -> tuple[float, float, float, int]:
     """Gain over a reference model, its standard errors within and between tasks, tasks."""
-    gains, errors, held = found.gains[name], found.gain_errors[name], found.held_out
+    gains, errors, held = found.loss_reduction[name], found.loss_reduction_se[name], found.held_out
     share = held / held.sum()
     total, T = float(share @ gains), len(gains)
     within = np.linalg.norm(share * np.where(np.isfinite(errors), errors, np.abs(gains)))
@@ -145,7 +148,7 @@ def page_before(found: Comparison) -> str:
 
 
 def rule(reach: Callable[[float, float, int, float], float]) -> Rule:
-    """Against all three at 2.5 %, to harm at a third of it; ``reach`` is the critical gain."""
+    """Against all three at 2.5 %, to harm at a third of it; ``max_abs`` is the critical gain."""
 
     def judge(found: Comparison) -> str:
         signs = []

@@ -82,7 +82,7 @@ def operator(library: str, rows: int = 1_000_000, columns: int = 1_000, width: i
             F, G = xp.ones((columns, width), dtype=X.dtype), xp.ones((tasks, width), dtype=X.dtype)
             none = xp.zeros(tasks, dtype=X.dtype)
             point = Factors(F * 1e-3, None, G, xp.zeros(columns, dtype=X.dtype), 0.0, none)
-            expansion = fit.expand(point)
+            expansion = fit.quadratic_at(point)
             taken = milliseconds(lambda e=expansion, g=G, n=none: e.normal(F, g, n), wait)  # noqa: B023
             own = 2 * X.nbytes / taken / 1e9
             print(
@@ -95,15 +95,15 @@ def operator(library: str, rows: int = 1_000_000, columns: int = 1_000, width: i
 def fit(library: str, rows: int, columns: int, tasks: int, rank: int, cpu: bool) -> None:
     """A whole fit on the GPU and, for comparison, on all cores of the processor."""
     from comtl import BiFactorRegressor
-    from comtl.arrays import beside, namespace, to_numpy
+    from comtl.arrays import asarray_like, namespace, to_numpy
 
     X, wait = device_rows(library, rows, columns)
     xp = namespace(X)
     rng = np.random.default_rng(0)
     task = np.sort(rng.integers(0, tasks, rows))
-    W, mix = (beside(rng.normal(size=(n, rank)), X) for n in (columns, tasks))
-    y = xp.sum((X @ W) * xp.take(mix, beside(task, X), axis=0), axis=1)
-    y = y / xp.std(y) + beside(rng.normal(size=rows), X)
+    W, mix = (asarray_like(rng.normal(size=(n, rank)), X) for n in (columns, tasks))
+    y = xp.sum((X @ W) * xp.take(mix, asarray_like(task, X), axis=0), axis=1)
+    y = y / xp.std(y) + asarray_like(rng.normal(size=rows), X)
     model = BiFactorRegressor(rank, random_state=0)
     BiFactorRegressor(rank, max_iter=1).fit(X[:10_000], y[:10_000], task=task[:10_000])
 

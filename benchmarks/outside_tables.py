@@ -22,7 +22,7 @@ NEEDED = (
 
 
 @dataclass(frozen=True)
-class Table:
+class BenchTable:
     """Where a table is, and what of it is task, target and features.
 
     ``target`` is an expression of columns; one that is true or false makes classes. ``numbers``,
@@ -42,25 +42,29 @@ class Table:
 
 
 TABLES = {
-    "Orthodont": Table(
+    "Orthodont": BenchTable(
         "nlme", "Orthodont", "Subject", "distance", 0.5, numbers="age", categories="Sex"
     ),
-    "Oxboys": Table("nlme", "Oxboys", "Subject", "height", 0.3, numbers="age"),
-    "ChickWeight": Table(
+    "Oxboys": BenchTable("nlme", "Oxboys", "Subject", "height", 0.3, numbers="age"),
+    "ChickWeight": BenchTable(
         "datasets", "ChickWeight", "Chick", "weight", 0.3, numbers="Time", categories="Diet"
     ),
-    "cake": Table("lme4", "cake", "replicate", "angle", 0.3, numbers="temp", categories="recipe"),
-    "Spruce": Table("nlme", "Spruce", "Tree", "logSize", 0.3, numbers="days", categories="plot"),
-    "Soybean": Table(
+    "cake": BenchTable(
+        "lme4", "cake", "replicate", "angle", 0.3, numbers="temp", categories="recipe"
+    ),
+    "Spruce": BenchTable(
+        "nlme", "Spruce", "Tree", "logSize", 0.3, numbers="days", categories="plot"
+    ),
+    "Soybean": BenchTable(
         "nlme", "Soybean", "Plot", "log(weight)", 0.4, numbers="Time", categories="Variety Year"
     ),
-    "Milk": Table("nlme", "Milk", "Cow", "protein", 0.3, numbers="Time", categories="Diet"),
-    "Dialyzer": Table("nlme", "Dialyzer", "Subject", "rate", 0.5, numbers="pressure QB"),
-    "nlschools": Table("MASS", "nlschools", "class", "lang", 0.3, numbers="IQ GS SES COMB"),
-    "ScotsSec": Table(
+    "Milk": BenchTable("nlme", "Milk", "Cow", "protein", 0.3, numbers="Time", categories="Diet"),
+    "Dialyzer": BenchTable("nlme", "Dialyzer", "Subject", "rate", 0.5, numbers="pressure QB"),
+    "nlschools": BenchTable("MASS", "nlschools", "class", "lang", 0.3, numbers="IQ GS SES COMB"),
+    "ScotsSec": BenchTable(
         "mlmRev", "ScotsSec", "primary", "attain", 0.3, numbers="verbal", categories="sex social"
     ),
-    "InstEval": Table(
+    "InstEval": BenchTable(
         "lme4",
         "InstEval",
         "s",
@@ -70,10 +74,10 @@ TABLES = {
         categories="dept",
         most=240,
     ),
-    "Cigar": Table(
+    "Cigar": BenchTable(
         "plm", "Cigar", "state", "log(sales)", 0.3, "year cpi", logs="price pop pop16 ndi pimin"
     ),
-    "Produc": Table(
+    "Produc": BenchTable(
         "plm",
         "Produc",
         "state",
@@ -83,7 +87,7 @@ TABLES = {
         logs="hwy water util pc emp",
         categories="region",
     ),
-    "Crime": Table(
+    "Crime": BenchTable(
         "plm",
         "Crime",
         "county",
@@ -94,7 +98,7 @@ TABLES = {
         "wfed wsta wloc mix",
         categories="region smsa",
     ),
-    "PSID7682": Table(
+    "PSID7682": BenchTable(
         "AER",
         "PSID7682",
         "id",
@@ -103,7 +107,7 @@ TABLES = {
         numbers="experience weeks education year",
         categories="occupation industry south smsa married gender union ethnicity",
     ),
-    "EmplUK": Table(
+    "EmplUK": BenchTable(
         "plm",
         "EmplUK",
         "firm",
@@ -113,10 +117,10 @@ TABLES = {
         logs="wage capital output",
         categories="sector",
     ),
-    "Gasoline": Table(
+    "Gasoline": BenchTable(
         "plm", "Gasoline", "country", "lgaspcar", 0.3, numbers="year lincomep lrpmg lcarpcap"
     ),
-    "Fatalities": Table(
+    "Fatalities": BenchTable(
         "AER",
         "Fatalities",
         "state",
@@ -126,7 +130,7 @@ TABLES = {
         logs="income miles",
         categories="breath jail service",
     ),
-    "Hedonic": Table(
+    "Hedonic": BenchTable(
         "plm",
         "Hedonic",
         "townid",
@@ -135,7 +139,7 @@ TABLES = {
         numbers="crim zn indus nox rm age dis rad tax ptratio blacks lstat",
         categories="chas",
     ),
-    "Forbes2000": Table(
+    "Forbes2000": BenchTable(
         "HSAUR",
         "Forbes2000",
         "category",
@@ -144,7 +148,7 @@ TABLES = {
         numbers="profits",
         logs="assets marketvalue",
     ),
-    "VietNamH": Table(
+    "VietNamH": BenchTable(
         "Ecdat",
         "VietNamH",
         "commune",
@@ -153,7 +157,7 @@ TABLES = {
         numbers="age educyr hhsize",
         categories="sex farm urban",
     ),
-    "RiceFarms": Table(
+    "RiceFarms": BenchTable(
         "plm",
         "RiceFarms",
         "id",
@@ -163,7 +167,7 @@ TABLES = {
         numbers="phosphate pesticide",
         categories="status varieties bimas region",
     ),
-    "TeachingRatings": Table(
+    "TeachingRatings": BenchTable(
         "AER",
         "TeachingRatings",
         "prof",
@@ -173,7 +177,7 @@ TABLES = {
         logs="students allstudents",
         categories="minority gender credits division native tenure",
     ),
-    "VerbAgg": Table(
+    "VerbAgg": BenchTable(
         "lme4",
         "VerbAgg",
         "id",
@@ -182,7 +186,7 @@ TABLES = {
         numbers="Anger",
         categories="Gender btype situ mode",
     ),
-    "Contraception": Table(
+    "Contraception": BenchTable(
         "mlmRev",
         "Contraception",
         "district",
@@ -191,7 +195,7 @@ TABLES = {
         numbers="age",
         categories="livch urban",
     ),
-    "guImmun": Table(
+    "guImmun": BenchTable(
         "mlmRev",
         "guImmun",
         "comm",
@@ -200,7 +204,7 @@ TABLES = {
         numbers="pcInd81",
         categories="kid2p mom25p ord ethn momEd husEd momWork rural",
     ),
-    "KosteckiDillon": Table(
+    "KosteckiDillon": BenchTable(
         "carData",
         "KosteckiDillon",
         "id",
@@ -209,7 +213,7 @@ TABLES = {
         numbers="time age airq",
         categories="hatype medication sex",
     ),
-    "Catsup": Table(
+    "Catsup": BenchTable(
         "Ecdat",
         "Catsup",
         "id",
@@ -219,7 +223,7 @@ TABLES = {
         "feat.heinz28 feat.hunts32",
         logs="price.heinz41 price.heinz32 price.heinz28 price.hunts32",
     ),
-    "Benefits": Table(
+    "Benefits": BenchTable(
         "Ecdat",
         "Benefits",
         "state",
@@ -228,7 +232,7 @@ TABLES = {
         numbers="stateur statemb age tenure yrdispl rr",
         categories="joblost nwhite school12 sex smsa married dkids dykids head",
     ),
-    "Males": Table(
+    "Males": BenchTable(
         "plm",
         "Males",
         "nr",
@@ -240,7 +244,7 @@ TABLES = {
 }
 
 
-def columns_of(table: Table) -> list[str]:
+def columns_of(table: BenchTable) -> list[str]:
     """Columns of the data frame that a table uses, without the task."""
     given = f"{table.numbers} {table.logs} {table.categories}".split()
     asked = [name for name in re.findall(r"[A-Za-z]\w*", re.sub("'.*?'", "", table.target))]
@@ -266,7 +270,7 @@ def loaded(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return _features(table, frame), y, np.unique(frame[table.task], return_inverse=True)[1]
 
 
-def _features(table: Table, frame: pd.DataFrame) -> np.ndarray:
+def _features(table: BenchTable, frame: pd.DataFrame) -> np.ndarray:
     """Columns with more than one value, categories as indicators."""
     parts = [frame[table.numbers.split()].astype(float), np.log(frame[table.logs.split()])]
     for column in table.categories.split():

@@ -42,7 +42,7 @@ for name, value in found.overall.items():
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 usual = np.setdiff1d(np.arange(n_tasks), strangers)
 for ax, other in zip(axes, ("separate", "pooled")):
-    gain, bar = found.gains[other], 2 * found.gain_errors[other]
+    gain, bar = found.loss_reduction[other], 2 * found.loss_reduction_se[other]
     for group, colour, name in ((usual, "C0", "usual tasks"), (strangers, "C3", "strangers")):
         ax.errorbar(sizes[group], gain[group], bar[group], fmt="o", color=colour, label=name)
     ax.axhline(0, color="black", linewidth=0.8)
@@ -62,4 +62,4 @@ plt.show()
 
 for name, group in (("usual", usual), ("strangers", strangers)):
     for other in ("separate", "pooled"):
-        print(f"{name:<10} against {other:<9} {np.mean(found.gains[other][group]):+.2f}")
+        print(f"{name:<10} against {other:<9} {np.mean(found.loss_reduction[other][group]):+.2f}")

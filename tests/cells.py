@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from comtl.rows.observations import TaskData
+from comtl.rows.observations import Observations
 from comtl.rows.reading import read_training
 
 
@@ -13,7 +13,7 @@ class Model(BaseEstimator):
         self.task_column = task_column
 
 
-def train(X, y, task=None, column=None, **kwargs) -> TaskData:
+def train(X, y, task=None, column=None, **kwargs) -> Observations:
     return read_training(Model(column), X, y, task, **kwargs)
 
 

@@ -103,7 +103,7 @@ def random_orthogonal(rng: np.random.Generator, size: int) -> np.ndarray:
 
 
 def random_definite(rng: np.random.Generator, size: int, low: float = 0.1) -> np.ndarray:
-    """Symmetric positive definite matrix with eigenvalues between ``low`` and 3."""
+    """Symmetric positive definite matrix with eigenvalues between ``low_rank`` and 3."""
     turn = random_orthogonal(rng, size)
     return (turn * rng.uniform(low, 3.0, size)) @ turn.T
 

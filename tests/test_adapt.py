@@ -92,25 +92,30 @@ def test_paper_step_is_the_penalised_optimum(kind, params):
     weight = rng.uniform(0.5, 2.0, len(y))
     adapted = model.adapt(X, y, task=task, sample_weight=weight, residual=False)
     state, units = model._state, model._units
-    point, lift = state.factors, state.penalties["G"].whitener(state.factors.G)
+    point, lift = state.factors, state.penalties["G"].whitening(state.factors.G)
     rows = X * units.inverse_scale - units.shift
     target = (y - units.target_shift) / units.target_scale
     for t in (50, 51):
         own = task == t
-        latent = rows[own] @ point.directions @ lift
+        latent = rows[own] @ point.feature_loadings @ lift
         rest = target[own] - point.offset - rows[own] @ point.shared
-        pooling = state.pooling if state.pooled else 0.0
+        intercept_penalty = state.intercept_penalty if state.has_random_intercepts else 0.0
 
-        def objective(u, latent=latent, rest=rest, own=own, pooling=pooling):
-            gap = rest - latent @ u[:-1] - (u[-1] if state.pooled else 0.0)
-            return weight[own] @ gap**2 + u[:-1] @ u[:-1] + pooling * u[-1] ** 2
+        def objective(u, latent=latent, rest=rest, own=own, intercept_penalty=intercept_penalty):
+            gap = rest - latent @ u[:-1] - (u[-1] if state.has_random_intercepts else 0.0)
+            return weight[own] @ gap**2 + u[:-1] @ u[:-1] + intercept_penalty * u[-1] ** 2
 
         best = minimize(objective, np.zeros(lift.shape[1] + 1), options={"gtol": 1e-10}).x
         place = list(adapted.tasks_).index(t)
         np.testing.assert_allclose(
             adapted.task_factor_[place][: len(lift)], lift @ best[:-1], atol=1e-5
         )
-        scores = latent @ best[:-1] + target[own] - rest + (best[-1] if state.pooled else 0.0)
+        scores = (
+            latent @ best[:-1]
+            + target[own]
+            - rest
+            + (best[-1] if state.has_random_intercepts else 0.0)
+        )
         said = adapted.predict(X[own], task=task[own])
         expected = units.target_shift + units.target_scale * scores
         np.testing.assert_allclose(said, expected, atol=1e-4)
@@ -130,7 +135,7 @@ def test_whitener_is_the_growth_of_the_penalty(kind):
     width = G.shape[1]
     phi = nuclear(G) + (len(G) - width) * np.sqrt(penalty.epsilon)
     h = 1e-3 * rng.standard_normal(width) * np.abs(G).max()
-    grown = np.vstack([G, state.penalties["G"].whitener(state.factors.G) @ h])
+    grown = np.vstack([G, state.penalties["G"].whitening(state.factors.G) @ h])
     rise = 2.0 * penalty.strength * phi * (nuclear(grown) - nuclear(G))
     assert rise == pytest.approx(h @ h, rel=1e-3)
 

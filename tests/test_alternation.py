@@ -96,8 +96,8 @@ def test_objective_is_the_loss_plus_every_penalty():
         rest = (len(factor) - len(roots)) * penalty.epsilon**0.5
         expected += strength * (roots.sum() + rest) ** 2
     expected += 0.7 * np.sum(point.shared**2)
-    assert 0.0 < state.pooling < np.inf
-    expected += state.pooling * np.sum(point.deviations**2)
+    assert 0.0 < state.intercept_penalty < np.inf
+    expected += state.intercept_penalty * np.sum(point.random_intercepts**2)
     assert_allclose(objective, expected, rtol=1e-9)
 
 
@@ -107,27 +107,31 @@ def test_a_run_stops_when_the_objective_no_longer_falls():
     assert not any(step.converged for step in run[:-1])
     before, after = (step.objective for step in run[-2:])
     assert before - after <= 1e-6 * after
-    assert run[-1].state.settled and not run[0].state.settled
+    assert run[-1].state.is_annealed and not run[0].state.is_annealed
 
 
 def test_no_run_stops_before_the_smoothing_is_at_rest():
     schedule = Schedule(max_iter=50, tol=0.9, smoothing=1e-4, shrink=0.5)
     run = small_run({"F": 0.1, "G": 1.0}, schedule=schedule)
-    assert run[-1].converged and run[-1].state.settled
+    assert run[-1].converged and run[-1].state.is_annealed
     assert len(run) > 8
-    assert not any(step.state.settled for step in run[:-1])
+    assert not any(step.state.is_annealed for step in run[:-1])
 
 
 @pytest.mark.parametrize("name", ["F", "G"])
 def test_held_factors_stay_and_are_not_penalised(name):
     held = np.random.default_rng(1).standard_normal((12 if name == "F" else 6, 3))
-    run = small_run({"F": 0.1, "G": 1.0}, held={name: held}, schedule=Schedule(max_iter=30))
+    run = small_run({"F": 0.1, "G": 1.0}, fixed={name: held}, schedule=Schedule(max_iter=30))
     state = run[-1].state
     assert getattr(state.factors, name) is held
     assert name not in run[-1].solvers
     other = "G" if name == "F" else "F"
     penalty = state.penalties[other].value(getattr(state.factors, other))
-    pooled = state.pooling * np.sum(state.factors.deviations**2) if state.pooled else 0.0
+    pooled = (
+        state.intercept_penalty * np.sum(state.factors.random_intercepts**2)
+        if state.has_random_intercepts
+        else 0.0
+    )
     assert_allclose(state.regularizer, penalty + pooled, rtol=1e-12)
     assert run[-1].objective < 0.9 * run[0].objective
 
@@ -182,6 +186,6 @@ def test_the_constant_of_the_smoothing_does_not_stop_a_fit_early():
         start = start_state(data.rows(), recipe, schedule, like=data.y)
         *_, last = alternate(data.rows(), start, schedule)
         # All but a hundredth of the objective is what the smoothing adds.
-        assert start.least > 0.99 * last.objective
-        left.append(last.objective - start.least)
+        assert start.floor > 0.99 * last.objective
+        left.append(last.objective - start.floor)
     assert left[0] < 1.15 * left[1]

@@ -12,7 +12,7 @@ from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.engine import block_steps as steps
 from comtl.engine.alternation import Recipe, Schedule, alternate
-from comtl.engine.block_steps import Inner
+from comtl.engine.block_steps import InnerTolerance
 from comtl.engine.starts import start_state
 from comtl.factors import Factors
 from comtl.losses import Logistic, Squared
@@ -59,7 +59,7 @@ def random(*shape, seed=0):
 def factors(asarray, core=False):
     point = random_factors(1, P, T, K, 2 if core else K, core=core)
     parts = (None if a is None else asarray(a) for a in (point.F, point.S, point.G, point.shared))
-    return Factors(*parts, point.offset, asarray(point.deviations))
+    return Factors(*parts, point.offset, asarray(point.random_intercepts))
 
 
 # ---- parts --------------------------------------------------------------------------------------
@@ -110,9 +110,9 @@ def test_penalties(kind):
     def run(asarray):
         factor = asarray(random(4, 3))
         penalty = kind or LearnedRelation.start(0.3, asarray(random(4, 3, seed=1)), 0.1)
-        penalty = penalty.refreshed(factor).annealed(factor, 0.5, 1e-3)
+        penalty = penalty.updated(factor).annealed(factor, 0.5, 1e-3)
         alpha, low = penalty.curvature(factor)
-        numbers = penalty.value(factor), float(alpha), penalty.pull(factor)
+        numbers = penalty.value(factor), float(alpha), penalty.scale_derivative(factor)
         return *numbers, low @ low.T, penalty.gradient(factor), penalty.prox(factor, 0.7)
 
     assert_same(run)
@@ -184,9 +184,9 @@ def test_datafits(kind, side, monkeypatch):
 
     def run(asarray):
         fit, point = make_fit(kind, asarray), factors(asarray, core=True)
-        expansion = fit.expand(point)
-        quadratic = expansion.task_quadratic(point.directions)
-        line = fit.line(point, point.with_(F=2.0 * point.F))
+        expansion = fit.quadratic_at(point)
+        quadratic = expansion.task_quadratic(point.feature_loadings)
+        line = fit.along_segment(point, point.with_(F=2.0 * point.F))
         if side < P and kind in ("squared", "logistic"):
             covariance = fit.design.covariance(fit.weights, rank=3)
         else:
@@ -195,8 +195,8 @@ def test_datafits(kind, side, monkeypatch):
             expansion.value,
             line(0.3),
             expansion.curvature_sums,
-            expansion.gradient(point.mixing),
-            expansion.normal(point.F, point.mixing, point.deviations),
+            expansion.gradient(point.loadings),
+            expansion.normal(point.F, point.loadings, point.random_intercepts),
             expansion.task_gradient(point.F),
             quadratic.hessian,
             quadratic.gradient,
@@ -234,7 +234,10 @@ def test_alternation(kind, penalties, direct, monkeypatch):
         monkeypatch.setattr(steps, "WOODBURY_WIDTH", 0)
 
     def run(asarray):
-        fit, schedule = make_fit(kind, asarray), Schedule(max_iter=2, tol=0.0, inner=Inner(1e-9))
+        fit, schedule = (
+            make_fit(kind, asarray),
+            Schedule(max_iter=2, tol=0.0, inner=InnerTolerance(1e-9)),
+        )
         recipe = Recipe(penalties, (K, K), shared=0.5 if direct else None)
         state = start_state(fit, recipe, schedule, like=asarray(np.ones(2)))
         *_, step = alternate(fit, state, schedule)
@@ -251,6 +254,6 @@ def test_random_starts_and_constraints_stay_in_the_library(penalty):
     recipe, schedule = Recipe({"F": 0.1, "G": penalty}, (K, K)), Schedule(max_iter=1)
     state = start_state(data, recipe, schedule, like=strict.asarray(np.ones(2)), init="random")
     *_, step = alternate(data, state, schedule)
-    for part in (step.state.factors.F, step.state.factors.G, step.state.factors.deviations):
+    for part in (step.state.factors.F, step.state.factors.G, step.state.factors.random_intercepts):
         assert isinstance(part, type(strict.asarray(0.0)))
         assert bool(strict.all(strict.isfinite(part)))

@@ -164,7 +164,7 @@ def test_random_intercepts_of_new_tasks_are_shrunk_means():
     offset = offset - model._units.shift @ model.coef_[0]
     for t in (12, 13, 14):
         own, count = gap[new[2] == t].mean() - offset, np.sum(new[2] == t)
-        shrunk = offset + own * count / (count + model._state.pooling)
+        shrunk = offset + own * count / (count + model._state.intercept_penalty)
         assert_allclose(wider.intercept_[t], shrunk, atol=1e-8)
     assert abs(base - offset) < 1.0
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from comtl.baselines.direct import whole_recipe
+from comtl.baselines.direct import direct_recipe
 from comtl.engine.alternation import Recipe, Schedule, alternate
-from comtl.engine.block_steps import deviation_step, whole_step
+from comtl.engine.block_steps import deviation_step, direct_step
 from comtl.engine.starts import start_state
 from comtl.losses import Logistic, Squared
 from comtl.penalties.factor_penalties import Ridge
@@ -71,7 +71,7 @@ def test_the_arrow_keeps_its_digits_far_from_the_size_of_the_blocks(ridge):
 def test_one_sweep_solves_a_squared_loss(gram):
     data = problem(0, 4, 5, 9)
     fit = data.gram() if gram else data.rows()
-    recipe = whole_recipe((4, 5), Ridge(0.8), shared=0.3, pooling=0.7)
+    recipe = direct_recipe((4, 5), Ridge(0.8), shared=0.3, intercept_penalty=0.7)
     start = start_state(fit, recipe, Schedule(), like=data.y)
     *_, step = alternate(fit, start, Schedule(tol=0.0))
     assert step.sweep == 1 and step.converged
@@ -79,7 +79,7 @@ def test_one_sweep_solves_a_squared_loss(gram):
     assert_allclose(again.objective, step.objective, rtol=1e-12)
     assert_allclose(again.state.factors.coef, step.state.factors.coef, atol=1e-10)
     # With a pooling that is still to be learned, or odds, a sweep is not the end.
-    *_, step = alternate(fit, start.with_(pools=True), Schedule())
+    *_, step = alternate(fit, start.with_(estimates_pooling=True), Schedule())
     assert step.sweep > 1
     odds = problem(0, 4, 5, 9, labels=True).rows(Logistic())
     *_, step = alternate(odds, start_state(odds, recipe, Schedule(), like=data.y), Schedule())
@@ -87,26 +87,27 @@ def test_one_sweep_solves_a_squared_loss(gram):
 
 
 @pytest.mark.parametrize("gram", [False, True])
-@pytest.mark.parametrize("pooling", [np.inf, 0.7])
+@pytest.mark.parametrize("intercept_penalty", [np.inf, 0.7])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_the_whole_step_ends_where_the_slope_is_zero(intercept, pooling, gram):
+def test_the_whole_step_ends_where_the_slope_is_zero(intercept, intercept_penalty, gram):
     data = problem(0, 4, 5, 9)
     fit = data.gram() if gram else data.rows()
-    parts = {"shared": 0.3, "intercept": intercept, "pooling": pooling}
-    recipe = whole_recipe((4, 5), Ridge(0.8), **parts)
+    parts = {"shared": 0.3, "intercept": intercept, "intercept_penalty": intercept_penalty}
+    recipe = direct_recipe((4, 5), Ridge(0.8), **parts)
     state = start_state(fit, recipe, Schedule(), like=data.y)
-    point, _ = whole_step(fit.expand(state.factors).task_quadratic(state.factors.F), state)
-    parts = ["G", "shared"] + ["deviations"] * (intercept and pooling < np.inf)
+    point, _ = direct_step(fit.quadratic_at(state.factors).task_quadratic(state.factors.F), state)
+    parts = ["G", "shared"] + ["random_intercepts"] * (intercept and intercept_penalty < np.inf)
     for name in parts:
 
         def objective(value, name=name):
             there = state.at(point.with_(**{name: value}))
-            return fit.expand(there.factors).value + there.regularizer
+            return fit.quadratic_at(there.factors).value + there.regularizer
 
         assert_allclose(numeric_gradient(objective, getattr(point, name)), 0.0, atol=1e-5)
     if intercept:
         slope = numeric_gradient(
-            lambda b: fit.expand(point.with_(offset=float(b[0]))).value, np.array([point.offset])
+            lambda b: fit.quadratic_at(point.with_(offset=float(b[0]))).value,
+            np.array([point.offset]),
         )
         assert_allclose(slope, 0.0, atol=1e-5)
     else:
@@ -117,19 +118,19 @@ def test_the_whole_step_ends_where_the_slope_is_zero(intercept, pooling, gram):
 def test_the_deviation_step_keeps_the_offset(loss):
     data = problem(1, 4, 5, 9, labels=not loss.quadratic)
     fit = data.rows(loss)
-    recipe = Recipe({"F": 1.0, "G": 1.0}, (2, 2), pooling=0.5)
+    recipe = Recipe({"F": 1.0, "G": 1.0}, (2, 2), intercept_penalty=0.5)
     state = start_state(fit, recipe, Schedule(), like=data.y)
     for _ in range(1 if loss.quadratic else 30):
-        at = fit.expand(state.factors)
+        at = fit.quadratic_at(state.factors)
         moved = deviation_step(at.gradient(state.factors.G[:, :0])[1], at.curvature_sums, state)
         assert moved.offset == state.factors.offset
         state = state.at(moved)
 
     def objective(value):
-        there = state.at(state.factors.with_(deviations=value))
-        return fit.expand(there.factors).value + there.regularizer
+        there = state.at(state.factors.with_(random_intercepts=value))
+        return fit.quadratic_at(there.factors).value + there.regularizer
 
-    assert_allclose(numeric_gradient(objective, state.factors.deviations), 0.0, atol=1e-5)
+    assert_allclose(numeric_gradient(objective, state.factors.random_intercepts), 0.0, atol=1e-5)
 
 
 # ---- tasks taken together -----------------------------------------------------------------------
@@ -147,10 +148,10 @@ def test_merged_tasks_have_the_rows_of_all(labels, packed):
     score = np.sum(X * factors.coef.T[own], axis=1) + factors.intercepts[own]
     expected = np.sum(data.weights * (score - data.y) ** 2)
     for fit in (data.rows(packed=packed), data.gram()):
-        merged = fit.merged(labels, count)
+        merged = fit.with_tasks_pooled(labels, count)
         assert merged.n_tasks == count
         assert merged.n_weighted == pytest.approx(fit.n_weighted)
-        at = merged.expand(factors)
+        at = merged.quadratic_at(factors)
         assert_allclose(at.value, expected)
         by_hand = np.zeros((count, 4))
         np.add.at(by_hand, own, 2.0 * (data.weights * (score - data.y))[:, None] * X)
@@ -167,7 +168,7 @@ def test_merged_tables():
     X = data.design.dense_rows(0, len(data.y))
     scores = X @ factors.coef + factors.intercepts
     expected = np.sum((Y - scores[:, labels]) ** 2)
-    assert_allclose(fit.merged(labels, 2).expand(factors).value, expected)
+    assert_allclose(fit.with_tasks_pooled(labels, 2).quadratic_at(factors).value, expected)
     by_hand = [[np.sum((Y[:, t] - scores[:, k]) ** 2) for k in range(2)] for t in range(4)]
     assert_allclose(fit.losses(factors.coef.T, factors.intercepts), by_hand)
 
@@ -191,7 +192,7 @@ def test_losses_of_each_task_under_each_model(loss):
 def test_ridged_relation_has_its_derivatives():
     rng = np.random.default_rng(0)
     factor = rng.standard_normal((6, 3))
-    penalty = RidgedRelation(0.7, ridge=0.4).started(factor, 0.1)
+    penalty = RidgedRelation(0.7, ridge=0.4).initialised(factor, 0.1)
     there = factor + 0.1 * rng.standard_normal(factor.shape)
     assert_allclose(penalty.gradient(there), numeric_gradient(penalty.value, there), atol=1e-6)
     alpha, low = penalty.curvature(factor)
@@ -203,10 +204,10 @@ def test_ridged_relation_has_its_derivatives():
 def test_a_relation_of_columns_has_its_derivatives():
     rng = np.random.default_rng(0)
     factor = rng.standard_normal((6, 3))
-    penalty = AcrossColumns.of(RidgedRelation(0.7, ridge=0.4)).started(factor, 0.1)
+    penalty = AcrossColumns.of(RidgedRelation(0.7, ridge=0.4)).initialised(factor, 0.1)
     there = factor + 0.1 * rng.standard_normal(factor.shape)
     assert_allclose(penalty.gradient(there), numeric_gradient(penalty.value, there), atol=1e-6)
-    turn, step = penalty.turn(factor), rng.standard_normal(factor.shape)
+    turn, step = penalty.rotation(factor), rng.standard_normal(factor.shape)
     change = penalty.gradient(factor + step @ turn.T) - penalty.gradient(factor)
     assert_allclose(change @ turn, step, atol=1e-9)
 
@@ -223,7 +224,7 @@ def test_both_sides_have_one_value_but_for_the_smoothing(seed, rows, columns, ep
     ):
         more = (size - len(roots)) * (epsilon * squares[0]) ** 0.5
         expected = 0.7 * (roots.sum() + more) ** 2 + 0.4 * squares.sum()
-        assert_allclose(penalty.started(factor, epsilon).value(factor), expected, rtol=1e-7)
+        assert_allclose(penalty.initialised(factor, epsilon).value(factor), expected, rtol=1e-7)
 
 
 @pytest.mark.parametrize("across", [False, True])
@@ -232,10 +233,10 @@ def test_a_new_row_costs_what_the_whitener_says(across):
     rng = np.random.default_rng(0)
     factor = rng.standard_normal((6, 3))
     plain = RidgedRelation(0.7, ridge=0.4)
-    penalty = (AcrossColumns.of(plain) if across else plain).started(factor, 1e-10)
+    penalty = (AcrossColumns.of(plain) if across else plain).initialised(factor, 1e-10)
     row = 1e-4 * rng.standard_normal(3)
     longer = np.vstack([factor, row])
     outside = np.vstack([factor, np.zeros(3)])
-    rise = penalty.refreshed(longer).value(longer) - penalty.refreshed(outside).value(outside)
-    cost = np.sum(np.linalg.solve(penalty.whitener(factor), row) ** 2)
+    rise = penalty.updated(longer).value(longer) - penalty.updated(outside).value(outside)
+    cost = np.sum(np.linalg.solve(penalty.whitening(factor), row) ** 2)
     assert_allclose(cost, rise, rtol=1e-2)

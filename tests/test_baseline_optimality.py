@@ -27,7 +27,7 @@ from comtl.engine.alternation import Schedule
 from helpers import problem
 from test_special_cases import loss_and_gradient, singular_values, trace_norm_optimum
 
-PLAIN = {"fit_intercept": False, "standardize": False}
+MODEL_PHRASES = {"fit_intercept": False, "standardize": False}
 LONG = {"max_iter": 5_000, "tol": 1e-12}
 CREEP = {"max_iter": 1_500, "tol": 1e-11}
 
@@ -67,7 +67,7 @@ def check_trace_norm(W, slope, weight, atol):
 @pytest.mark.parametrize("alpha", [0.02, 0.3, 3.0])
 def test_feature_learning(alpha, intercept, size):
     data = problem(0, *size)
-    model = FeatureLearningRegressor(alpha, **{**PLAIN, "fit_intercept": intercept}, **LONG)
+    model = FeatureLearningRegressor(alpha, **{**MODEL_PHRASES, "fit_intercept": intercept}, **LONG)
     W, loss, slope = loss_slope(data, fitted(model, data))
     norm = singular_values(W).sum()
     rank = check_trace_norm(W, slope, 2.0 * alpha * norm, 5e-3)
@@ -81,7 +81,7 @@ def test_feature_learning(alpha, intercept, size):
 def test_feature_learning_of_long_weights(size):
     """Smoothing in hundreds of directions that the weights do not have would cost a tenth."""
     data = problem(4, *size)
-    model = fitted(FeatureLearningRegressor(0.5, **PLAIN, max_iter=2_000, tol=1e-9), data)
+    model = fitted(FeatureLearningRegressor(0.5, **MODEL_PHRASES, max_iter=2_000, tol=1e-9), data)
     W, loss, _ = loss_slope(data, model)
     norm = singular_values(W).sum()
     best, _ = trace_norm_optimum(data, norm)
@@ -95,7 +95,7 @@ def test_many_tasks_take_no_square_of_them():
     X = rng.standard_normal((tasks * rows, features))
     y, task = X[:, 0] + rng.standard_normal(len(X)), np.repeat(np.arange(tasks), rows)
     recipe = IndependentRegressor()._recipe(features, tasks)
-    assert recipe.held["F"].shape == (features, features)
+    assert recipe.fixed["F"].shape == (features, features)
     assert IndependentRegressor(10.0).fit(X, y, task=task).score(X, y, task=task) > 0.2
 
 
@@ -105,7 +105,7 @@ def test_feature_learning_as_it_comes(alpha):
     data = problem(1, 7, 6, 10)
     values = []
     for rest in ({}, LONG):
-        model = fitted(FeatureLearningRegressor(alpha, **PLAIN, **rest), data)
+        model = fitted(FeatureLearningRegressor(alpha, **MODEL_PHRASES, **rest), data)
         W, loss, _ = loss_slope(data, model)
         values.append(loss + alpha * singular_values(W).sum() ** 2)
         assert model.converged_
@@ -136,7 +136,7 @@ def test_sweeps_are_few():
 @pytest.mark.parametrize("penalties", [(0.5, 0.3), (5.0, 0.05)])
 def test_relation_learning(penalties):
     data, (alpha, task) = problem(3, 7, 6, 10), penalties
-    model = fitted(RelationLearningRegressor(alpha, alpha_task=task, **PLAIN, **LONG), data)
+    model = fitted(RelationLearningRegressor(alpha, alpha_task=task, **MODEL_PHRASES, **LONG), data)
     W, _, slope = loss_slope(data, model)
     check_trace_norm(W, slope + 2.0 * alpha * W, 2.0 * task * singular_values(W).sum(), 5e-3)
     values, basis = np.linalg.eigh(W.T @ W)
@@ -148,7 +148,7 @@ def test_relation_learning(penalties):
 @pytest.mark.parametrize("strengths", [(0.5, 2.0), (3.0, 3.0)])
 def test_factored_is_the_trace_norm(strengths):
     data, (one, other) = problem(3, 6, 5, 8), strengths
-    model = FactoredRegressor(5, alpha_feature=one, alpha_task=other, **PLAIN, **LONG)
+    model = FactoredRegressor(5, alpha_feature=one, alpha_task=other, **MODEL_PHRASES, **LONG)
     W, loss, _ = loss_slope(data, fitted(model, data))
     weight = 2.0 * (one * other) ** 0.5
     best, _ = trace_norm_optimum(data, weight)

@@ -173,7 +173,7 @@ def test_intercepts_at_their_estimated_penalty(name):
     X, y, code, weights = data(3, tasks=8)
     model = getattr(baselines, name)(0.7, standardize=False, tol=1e-12)
     model.fit(X, y, task=code, sample_weight=weights)
-    own = model._state.pooling
+    own = model._state.intercept_penalty
     assert 0.0 < own < np.inf
     parts = (None, 0.7) if name.startswith("Random") else (0.7, 1.0)
     coef, intercept = stacked(X, y, code, weights, *parts, own)
@@ -191,7 +191,7 @@ def test_random_intercepts_have_the_variance_they_had(spread):
         X, u = rng.standard_normal((400, 3)), spread * rng.standard_normal(40)
         y = X @ [1.0, -1.0, 0.5] + u[code] + rng.standard_normal(400)
         model = baselines.RandomInterceptRegressor(1e-3, standardize=False).fit(X, y, task=code)
-        found.append(1.0 / model._state.pooling)
+        found.append(1.0 / model._state.intercept_penalty)
     assert_allclose(np.mean(found), spread**2, rtol=0.25)
 
 

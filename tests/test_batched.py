@@ -10,7 +10,7 @@ import pytest
 from comtl import BiFactorRegressorCV, TaskStratifiedKFold, TriFactorRegressorCV
 from comtl.arrays import namespace, to_numpy
 from comtl.batches import batch_run as run
-from comtl.batches.batch_run import HeldOut, advance, batched_losses, begin, fit_batch
+from comtl.batches.batch_run import HeldOutGrams, advance, batched_losses, begin, fit_batch
 from comtl.batches.batch_start import batchable, start_fits
 from comtl.batches.batch_state import Cells, weights_of
 from comtl.batches.solver_plan import Plan
@@ -84,8 +84,8 @@ def solvers(request, monkeypatch):
         {"core": False},
         {"shared": 0.5},
         {"shared": 0.5, "intercept": False},
-        {"core": False, "pooling": 0.3},
-        {"pooling": float("inf")},
+        {"core": False, "intercept_penalty": 0.3},
+        {"intercept_penalty": float("inf")},
     ],
     ids=str,
 )
@@ -145,7 +145,7 @@ def test_fits_that_are_done_stay(monkeypatch):
     compact = fit_batch(FOLDS, recipes, places, SCHEDULE)
     assert len(set(sizes)) > 2 and sizes == sorted(sizes, reverse=True)
     sizes.clear()
-    monkeypatch.setattr(run, "CROWDED", 0.0)
+    monkeypatch.setattr(run, "MIN_ACTIVE_SHARE", 0.0)
     whole = fit_batch(FOLDS, recipes, places, SCHEDULE)
     assert set(sizes) == {places.shape[1]}
     np.testing.assert_array_equal(whole.sweeps, compact.sweeps)
@@ -165,7 +165,7 @@ def test_what_can_share_a_batch():
         assert not batchable(Recipe(penalties, (2, 2)))
     assert not batchable(Recipe({"F": 1.0, "S": L1(1.0), "G": 1.0}, (2, 2)))
     assert not batchable(Recipe({"F": 1.0, "S": Ridge(1.0), "G": 1.0}, (2, 3)))
-    assert not batchable(Recipe({"F": 1.0, "G": 1.0}, (2, 2), held={"F": np.ones((P, 2))}))
+    assert not batchable(Recipe({"F": 1.0, "G": 1.0}, (2, 2), fixed={"F": np.ones((P, 2))}))
 
 
 def test_many_systems_by_conjugate_gradients():
@@ -211,7 +211,14 @@ def test_arrays_stay_in_their_library(name, options, solvers):
     found = fit_batch([in_library(xp.asarray, it) for it in FOLDS], recipes, places, SCHEDULE)
     kind = type(xp.asarray(np.ones(1)))
     point = found.fits.factors
-    for part in (point.F, point.S, point.G, point.offset, found.objective, found.fits.pooling):
+    for part in (
+        point.F,
+        point.S,
+        point.G,
+        point.offset,
+        found.objective,
+        found.fits.intercept_penalty,
+    ):
         assert part is None or isinstance(part, kind)
     np.testing.assert_array_equal(to_numpy(found.sweeps), expected.sweeps)
     np.testing.assert_allclose(to_numpy(found.objective), expected.objective, rtol=1e-8)
@@ -229,7 +236,7 @@ def test_arrays_stay_on_their_device():
     recipes = settings(ranks=(1, 2))
     found = fit_batch(folds, recipes, all_places(recipes), SCHEDULE)
     assert found.fits.factors.F.device == found.objective.device == device
-    held_out = [HeldOut(it, folds[1], np.arange(T)) for it in folds]
+    held_out = [HeldOutGrams(it, folds[1], np.arange(T)) for it in folds]
     assert np.isfinite(batched_losses(held_out, 2 * [recipes], SCHEDULE, together=True)).all()
 
 
@@ -237,10 +244,10 @@ def test_arrays_stay_on_their_device():
 def test_losses_of_any_library(name):
     xp, recipes = library(name), settings(ranks=(1, 2))
     test, codes = fold(5), np.where(np.arange(T) == 3, -1, np.arange(T))
-    folds = [HeldOut(it, test, codes, 2.0) for it in FOLDS]
+    folds = [HeldOutGrams(it, test, codes, 2.0) for it in FOLDS]
     expected = batched_losses(folds, 2 * [recipes], SCHEDULE, together=False)
     held = in_library(xp.asarray, test)
-    folds = [HeldOut(in_library(xp.asarray, it), held, codes, 2.0) for it in FOLDS]
+    folds = [HeldOutGrams(in_library(xp.asarray, it), held, codes, 2.0) for it in FOLDS]
     found = batched_losses(folds, 2 * [recipes], SCHEDULE, together=True)
     assert isinstance(found, np.ndarray) and found.shape == (2, 6)
     np.testing.assert_allclose(found, expected, rtol=1e-8)

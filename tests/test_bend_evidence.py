@@ -13,8 +13,8 @@ from comtl import (
     MultitaskClassifier,
     MultitaskRegressor,
 )
-from comtl.evaluation.compare_models import evidence_for_bends
-from comtl.evaluation.nonlinearity import MOST_STEPS, STRONG
+from comtl.evaluation.compare_models import nonlinearity_evidence
+from comtl.evaluation.nonlinearity import MIN_LOG_EVIDENCE, MOST_STEPS
 from comtl.stacking.hinges import Hinges
 
 
@@ -44,72 +44,74 @@ def test_it_is_the_difference_of_two_mixed_models(classes):
         for columns in (X, bent)
     )
     stack = MultitaskClassifier() if classes else MultitaskRegressor()
-    found = evidence_for_bends(stack, X, y, task, weights)
+    found = nonlinearity_evidence(stack, X, y, task, weights)
     assert found == pytest.approx(with_bends - plain, abs=1e-6 * abs(plain))
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_it_tells_bent_rows_from_straight_ones(seed):
     straight, bent = (
-        evidence_for_bends(MultitaskRegressor(), *rows(depth, seed=seed)) for depth in (0.0, 0.8)
+        nonlinearity_evidence(MultitaskRegressor(), *rows(depth, seed=seed)) for depth in (0.0, 0.8)
     )
-    assert straight < STRONG < bent
+    assert straight < MIN_LOG_EVIDENCE < bent
 
 
 def test_it_tells_bent_classes_from_straight_ones():
     straight, bent = (
-        evidence_for_bends(MultitaskClassifier(), *rows(depth, count=2000, classes=True))
+        nonlinearity_evidence(MultitaskClassifier(), *rows(depth, count=2000, classes=True))
         for depth in (0.0, 1.5)
     )
-    assert straight < 0.0 < STRONG < bent
+    assert straight < 0.0 < MIN_LOG_EVIDENCE < bent
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 1000), st.sampled_from([1e-3, 1.0, 1e4]), st.sampled_from([-7.0, 0.0, 100.0]))
 def test_units_of_columns_and_target_do_not_matter(seed, factor, shift):
     X, y, task = rows(0.5, seed=seed, count=120)
-    asked = evidence_for_bends(MultitaskRegressor(), X, y, task)
-    other = evidence_for_bends(MultitaskRegressor(), factor * X + shift, factor * y + shift, task)
+    asked = nonlinearity_evidence(MultitaskRegressor(), X, y, task)
+    other = nonlinearity_evidence(
+        MultitaskRegressor(), factor * X + shift, factor * y + shift, task
+    )
     assert other == pytest.approx(asked, abs=1e-2)
 
 
 def test_columns_of_a_target_may_be_of_any_units():
     X, y, _ = rows(0.8)
     both = np.stack([y, y[::-1]], axis=1)
-    asked = evidence_for_bends(MultitaskRegressor(), X, both)
-    assert asked > STRONG
-    other = evidence_for_bends(MultitaskRegressor(), X, both * [1.0, 1e5])
+    asked = nonlinearity_evidence(MultitaskRegressor(), X, both)
+    assert asked > MIN_LOG_EVIDENCE
+    other = nonlinearity_evidence(MultitaskRegressor(), X, both * [1.0, 1e5])
     assert other == pytest.approx(asked, abs=1e-2)
 
 
 def test_rows_may_be_sparse_or_a_frame_with_the_task():
     X, y, task = rows(0.8)
-    asked = evidence_for_bends(MultitaskRegressor(), X, y, task)
-    assert evidence_for_bends(MultitaskRegressor(), sparse.csr_array(X), y, task) == pytest.approx(
-        asked, abs=1e-3
-    )
+    asked = nonlinearity_evidence(MultitaskRegressor(), X, y, task)
+    assert nonlinearity_evidence(
+        MultitaskRegressor(), sparse.csr_array(X), y, task
+    ) == pytest.approx(asked, abs=1e-3)
     frame = pd.DataFrame(X, columns=["age", "dose", "sex"]).assign(site=task)
     model = MultitaskRegressor(task_column="site")
-    assert evidence_for_bends(model, frame, y) == pytest.approx(asked, abs=1e-9)
+    assert nonlinearity_evidence(model, frame, y) == pytest.approx(asked, abs=1e-9)
     assert model.basis is None and not hasattr(model, "tasks_")
 
 
 def test_where_nothing_can_bend_it_is_zero():
     X, y, task = rows(0.8)
-    assert evidence_for_bends(MultitaskRegressor(), X[:, 2:], y, task) == 0.0
+    assert nonlinearity_evidence(MultitaskRegressor(), X[:, 2:], y, task) == 0.0
     wide = np.random.default_rng(0).normal(size=(len(y), 300))
-    assert evidence_for_bends(MultitaskRegressor(), wide, y, task) == 0.0
+    assert nonlinearity_evidence(MultitaskRegressor(), wide, y, task) == 0.0
 
 
 @pytest.mark.parametrize("weight", [1 / 300, 3.0, 500.0])
 def test_units_of_weights_do_not_matter(weight):
     for depth in (0.0, 0.8):
         X, y, task = rows(depth)
-        asked = evidence_for_bends(MultitaskRegressor(), X, y, task)
-        given = evidence_for_bends(MultitaskRegressor(), X, y, task, np.full(len(y), weight))
+        asked = nonlinearity_evidence(MultitaskRegressor(), X, y, task)
+        given = nonlinearity_evidence(MultitaskRegressor(), X, y, task, np.full(len(y), weight))
         assert given == pytest.approx(asked, abs=1e-6)
 
 
 def test_it_asks_for_a_stack():
     with pytest.raises(TypeError, match="model must be a MultitaskRegressor or"):
-        evidence_for_bends(HierarchicalRegressor(), *rows(0.8))
+        nonlinearity_evidence(HierarchicalRegressor(), *rows(0.8))

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 import comtl
 from comtl import MultitaskClassifier, MultitaskRegressor
 from comtl.stacking import blending as stacking
-from comtl.stacking.blending import beyond_chance, gain_and_error
+from comtl.stacking.blending import exceeds_noise, mean_and_se
 from comtl.stacking.hinges import Hinges
 from comtl.stacking.multitask import MultitaskModel
 
@@ -51,7 +51,7 @@ def test_a_weight_is_a_number_of_rows(packed, unit):
     given = Hinges.of(np.repeat(rows, times, axis=0), np.ones(times.sum()))
     np.testing.assert_array_equal(found.columns, given.columns)
     np.testing.assert_array_equal(found.knots, given.knots)
-    assert set(found.columns.tolist()) == {0, 1, 3, 4}, "the flag has two values and no bends"
+    assert set(found.columns.tolist()) == {0, 1, 3, 4}, "the flag has two values and no hinges"
     quantiles = np.quantile(
         rows[:, 0], [0.2, 0.4, 0.6, 0.8], weights=1.0 * times, method="inverted_cdf"
     )
@@ -140,17 +140,17 @@ def test_frames_small_floats_tables_and_gaps():
 def test_a_gain_must_be_beyond_its_error(monkeypatch):
     rng = np.random.default_rng(0)
     gains, times = rng.standard_normal(200), rng.integers(0, 4, 200)
-    mean, error = gain_and_error(np.repeat(gains, times), np.ones(times.sum()))
-    assert gain_and_error(gains, times) == pytest.approx((mean, error))
+    mean, error = mean_and_se(np.repeat(gains, times), np.ones(times.sum()))
+    assert mean_and_se(gains, times) == pytest.approx((mean, error))
     assert error == pytest.approx(np.repeat(gains, times).std() / times.sum() ** 0.5)
     # Weights that sum to one are shares of the rows, not a single row.
-    assert gain_and_error(gains, np.full(200, 0.005))[1] == pytest.approx(gains.std() / 200**0.5)
-    limit = stacking.SURE * gains.std() / 200**0.5
-    assert not beyond_chance(gains - gains.mean() + 0.99 * limit, np.ones(200))
-    assert beyond_chance(gains - gains.mean() + 1.01 * limit, np.ones(200))
-    assert not beyond_chance(np.zeros(5), np.ones(5))
+    assert mean_and_se(gains, np.full(200, 0.005))[1] == pytest.approx(gains.std() / 200**0.5)
+    limit = stacking.MIN_GAIN_SE * gains.std() / 200**0.5
+    assert not exceeds_noise(gains - gains.mean() + 0.99 * limit, np.ones(200))
+    assert exceeds_noise(gains - gains.mean() + 1.01 * limit, np.ones(200))
+    assert not exceeds_noise(np.zeros(5), np.ones(5))
     for sure, basis in ((-np.inf, "hinges"), (np.inf, "linear")):
-        monkeypatch.setattr(stacking, "SURE", sure)
+        monkeypatch.setattr(stacking, "MIN_GAIN_SE", sure)
         model = MultitaskRegressor(basis="hinges", cv=2).fit(X[:, :1], Y, task=TASK)
         assert model.basis_ == basis
         assert model.coef_.shape == (6, 5 if basis == "hinges" else 1)
@@ -165,8 +165,8 @@ def test_bends_that_win_by_chance_are_left():
     losses = {}
 
     class Watched(MultitaskRegressor):
-        def _tried(self, *told):
-            stack = super()._tried(*told)
+        def _evaluate(self, *told):
+            stack = super()._evaluate(*told)
             losses[len(stack.table.hinges.columns)] = stack.losses.mean()
             return stack
 
@@ -186,7 +186,7 @@ def test_bends_cut_short_are_left(monkeypatch, done):
         return fold(self, *told)
 
     monkeypatch.setattr(MultitaskModel, "_fold", interrupted)
-    with pytest.warns(ConvergenceWarning, match="bends, which are left out"):
+    with pytest.warns(ConvergenceWarning, match="hinges, which are left out"):
         model = MultitaskRegressor(basis="hinges", cv=2).fit(X, Y, task=TASK)
     assert model.basis_ == "linear"
 

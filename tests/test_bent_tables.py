@@ -40,11 +40,11 @@ def run(folder, *arguments):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("bends")
+    path = tmp_path_factory.mktemp("hinges")
     frame().to_csv(path / "train.csv", index=False)
     shown = run(
         *(path, "fit", "train.csv", "--task", "school", "--target", "score"),
-        *("--model", "bends", "--report", "page.html"),
+        *("--model", "hinges", "--report", "page.html"),
     )
     (path / "shown.txt").write_text(shown)
     return path
@@ -52,9 +52,9 @@ def folder(tmp_path_factory):
 
 def test_fit_tells_of_bends_and_compares_with_models_that_bend(folder):
     shown = " ".join((folder / "shown.txt").read_text().split())
-    assert "3 features and 4 bends of them." in shown
+    assert "3 features and 4 hinges of them." in shown
     model = load_model(folder / "model.comtl")
-    assert model.estimator.basis_ == "hinges" and model.model == "bends"
+    assert model.estimator.basis_ == "hinges" and model.model == "hinges"
     scores = model.comparison.overall
     assert scores["model"] < 3.0 and scores["separate"] < 3.0 < 5.0 < scores["mean"]
     assert "age beyond" in (folder / "page.html").read_text()
@@ -66,7 +66,7 @@ def test_inspect_names_the_bends(folder):
     assert model.features == ("age", "sex=f", "sex=m", *names)
     assert "age beyond" in run(folder, "inspect", "model.comtl")
     found = json.loads(run(folder, "inspect", "model.comtl", "--json"))
-    assert found["bends"] == names and found["features"] == 3
+    assert found["hinges"] == names and found["features"] == 3
     effects = {one["feature"]: one["mean_effect"] for one in found["strongest"]}
     assert effects["age"] < 0.0 < max(effects[name] for name in names)
     one = json.loads(run(folder, "inspect", "model.comtl", "--task", "Elm", "--json"))
@@ -87,16 +87,16 @@ def test_predictions_bend(folder):
 
 
 def test_where_nothing_bends_a_note_says_so():
-    model = fit_table(frame(bent=False), **NAMED, model="bends", score=False)
+    model = fit_table(frame(bent=False), **NAMED, model="hinges", score=False)
     assert model.estimator.basis_ == "linear"
-    assert any(note.startswith("No bends were kept") for note in model.notes)
+    assert any(note.startswith("No hinges were kept") for note in model.notes)
     assert model.features == model.encoder.names
     few = frame().assign(age=lambda made: made.age // 10)
-    assert fit_table(few, **NAMED, model="bends", score=False).estimator.basis_ == "linear"
+    assert fit_table(few, **NAMED, model="hinges", score=False).estimator.basis_ == "linear"
 
 
 def test_a_straight_fit_of_bent_rows_says_what_to_try(tmp_path):
-    hint = "A fit with --model bends may predict better."
+    hint = "A fit with --model hinges may predict better."
     frame().to_csv(tmp_path / "train.csv", index=False)
     options = ("--task", "school", "--target", "score", "--no-score")
     shown = run(tmp_path, "fit", "train.csv", *options)
@@ -105,19 +105,19 @@ def test_a_straight_fit_of_bent_rows_says_what_to_try(tmp_path):
     for made in (
         fit_table(frame(bent=False), **NAMED, score=False),
         fit_table(frame(), **NAMED, model="hierarchical", score=False),
-        fit_table(frame(), **NAMED, model="bends", score=False),
+        fit_table(frame(), **NAMED, model="hinges", score=False),
     ):
         assert not any(hint in note for note in made.notes)
 
 
 def test_names_of_models():
-    assert "bends" in MODELS
+    assert "hinges" in MODELS
     for kind in ("regression", "classification"):
-        assert choose_model("bends", kind, None, jobs=2).get_params()["basis"] == "hinges"
+        assert choose_model("hinges", kind, None, jobs=2).get_params()["basis"] == "hinges"
         assert choose_model("auto", kind, None).get_params()["basis"] is None
-    with pytest.raises(ValueError, match="'auto', 'bends', 'hierarchical'"):
+    with pytest.raises(ValueError, match="'auto', 'hinges', 'hierarchical'"):
         fit_table(frame(), **NAMED, model="bent")
-    with pytest.raises(TableError, match="model is one of auto, bends, "):
+    with pytest.raises(TableError, match="model is one of auto, hinges, "):
         choose_model("bent", "regression", None)
     with pytest.raises(TableError, match="--model bifactor"):
-        choose_adaptable(choose_model("bends", "regression", None))
+        choose_adaptable(choose_model("hinges", "regression", None))

@@ -266,7 +266,7 @@ def test_partitions_beyond_the_memory_are_read_again(tmp_path):
 
             def held():
                 keys = [str(key) for keys in client.has_what().values() for key in keys]
-                return sum("read_piece" in key for key in keys)
+                return sum("read_partition" in key for key in keys)
 
             counts = []
             part = during(

@@ -188,19 +188,19 @@ def blocks(data, loss=None, *, gram=False, seed=0):
 @pytest.mark.parametrize("loss", [Squared(), Logistic()], ids=str)
 def test_moves_lower_the_loss(loss):
     fit, state = blocks(problem(0, 10, 8, 12, labels=not loss.quadratic), loss)
-    before = fit.expand(state.factors)
+    before = fit.quadratic_at(state.factors)
     features, solution = feature_moves(fit, before, state)
-    assert fit.expand(features).value < before.value
+    assert fit.quadratic_at(features).value < before.value
     assert solution.solver == "moves"
     tasks, _ = task_moves(fit, before.task_quadratic(state.factors.F), state)
-    assert fit.expand(tasks).value <= before.value
+    assert fit.quadratic_at(tasks).value <= before.value
 
 
 def test_each_task_takes_the_model_that_serves_it_best():
     fit, state = blocks(problem(1, 10, 8, 12))
     point = state.factors
-    there, _ = task_moves(fit, fit.expand(point).task_quadratic(point.F), state)
-    losses = fit.losses(point.directions.T, np.zeros(2))
+    there, _ = task_moves(fit, fit.quadratic_at(point).task_quadratic(point.F), state)
+    losses = fit.losses(point.feature_loadings.T, np.zeros(2))
     assert_array_equal(labels_of(there.G), losses.argmin(axis=1))
 
 
@@ -209,7 +209,7 @@ def test_grams_move_as_rows_do():
     moved = []
     for gram in (False, True):
         fit, state = blocks(data, gram=gram)
-        moved.append(feature_moves(fit, fit.expand(state.factors), state)[0].F)
+        moved.append(feature_moves(fit, fit.quadratic_at(state.factors), state)[0].F)
     assert_array_equal(*moved)
 
 

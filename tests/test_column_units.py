@@ -7,8 +7,8 @@ from scipy import sparse
 
 from comtl import MultitaskClassifier, MultitaskRegressor
 from comtl.baselines import IndependentRegressor
-from comtl.rows.fit_input import Rows
-from comtl.stacking.target_scaling import FAR, ColumnUnits
+from comtl.rows.fit_input import FitInput
+from comtl.stacking.target_scaling import MAX_UNCENTRED_SD, TargetScaling
 
 UNITS = np.array([1.0, 1e3, 1e-3, 30.0, 1e5])
 
@@ -25,10 +25,10 @@ def with_holes(Y, share=0.3):
 
 
 def read(X, Y, weights=None):
-    return Rows(X, Y, None, weights).read(MultitaskRegressor())
+    return FitInput(X, Y, None, weights).read(MultitaskRegressor())
 
 
-@pytest.mark.parametrize("kind", ["plain", "sparse", "holes", "row weights", "cell weights"])
+@pytest.mark.parametrize("kind", ["plain", "sparse", "holes", "row weights", "observation weights"])
 def test_the_unit_of_a_column_does_not_matter(kind):
     X, Y, _ = draw()
     weights = None
@@ -38,7 +38,7 @@ def test_the_unit_of_a_column_does_not_matter(kind):
         Y = with_holes(Y)
     if kind == "row weights":
         weights = np.random.default_rng(1).uniform(0.5, 2.0, len(Y))
-    if kind == "cell weights":
+    if kind == "observation weights":
         weights = np.random.default_rng(1).uniform(0.5, 2.0, Y.shape)
     one = MultitaskRegressor(cv=3).fit(X, Y, sample_weight=weights)
     other = MultitaskRegressor(cv=3).fit(X, Y * UNITS, sample_weight=weights)
@@ -128,25 +128,27 @@ def test_a_column_that_a_fold_never_saw():
 
 def test_units_of_columns():
     X, Y, _ = draw()
-    Y[:, 1] += 2.0 * FAR * Y[:, 1].std()
+    Y[:, 1] += 2.0 * MAX_UNCENTRED_SD * Y[:, 1].std()
     weights = np.random.default_rng(1).integers(0, 3, len(Y)).astype(float)
-    found = ColumnUnits.of(read(X, Y, weights))
+    found = TargetScaling.of(read(X, Y, weights))
     repeated = np.repeat(Y, weights.astype(int), axis=0)
     np.testing.assert_allclose(found.scale, repeated.std(axis=0))
     np.testing.assert_allclose(found.shift, [0.0, repeated[:, 1].mean(), 0.0, 0.0, 0.0])
-    constant = ColumnUnits.of(read(X, np.column_stack([Y[:, 0], 0.0 * Y[:, 0] + 7.0])))
+    constant = TargetScaling.of(read(X, np.column_stack([Y[:, 0], 0.0 * Y[:, 0] + 7.0])))
     np.testing.assert_allclose(constant.scale, Y[:, 0].std())
-    alone = ColumnUnits.of(read(X, np.full((60, 2), 7.0)))
+    alone = TargetScaling.of(read(X, np.full((60, 2), 7.0)))
     np.testing.assert_array_equal(alone.scale, 1.0)
 
 
 def test_rows_with_a_task_and_classes_have_no_units_of_their_own():
     X, Y, _ = draw()
-    data = Rows(X, Y[:, 0], np.arange(60) % 3).read(MultitaskRegressor())
-    found = ColumnUnits.of(data)
+    data = FitInput(X, Y[:, 0], np.arange(60) % 3).read(MultitaskRegressor())
+    found = TargetScaling.of(data)
     np.testing.assert_array_equal(found.scale, 1.0)
     np.testing.assert_array_equal(found.shift, 0.0)
-    np.testing.assert_array_equal(found.measured(data).y, data.y)
-    labels = Rows(X, Y > 0).read(MultitaskClassifier())
-    assert ColumnUnits.of(labels).measured(labels) is labels
-    assert ColumnUnits.of(read(X.astype(np.float32), Y.astype(np.float32))).scale.dtype == "float32"
+    np.testing.assert_array_equal(found.transform(data).y, data.y)
+    labels = FitInput(X, Y > 0).read(MultitaskClassifier())
+    assert TargetScaling.of(labels).transform(labels) is labels
+    assert (
+        TargetScaling.of(read(X.astype(np.float32), Y.astype(np.float32))).scale.dtype == "float32"
+    )

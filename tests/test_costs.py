@@ -51,13 +51,13 @@ def sweep_seconds(make, parts, point):
         begun = time.perf_counter()
         fit = make(*parts)
         made = time.perf_counter() - begun
-        expansion = fit.expand(point)
+        expansion = fit.quadratic_at(point)
         product = min(
-            seconds(lambda e=expansion: e.normal(point.F, point.G, point.deviations))
+            seconds(lambda e=expansion: e.normal(point.F, point.G, point.random_intercepts))
             for _ in range(3)
         )
         quadratic = min(
-            seconds(lambda f=fit: f.expand(point).task_quadratic(point.F)) for _ in range(3)
+            seconds(lambda f=fit: f.quadratic_at(point).task_quadratic(point.F)) for _ in range(3)
         )
         best = min(best, made / SWEEPS + 4.0 * product + quadratic)
     return best

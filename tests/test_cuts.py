@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from comtl import MultitaskClassifier
-from comtl.stacking.thresholds import best_cuts
+from comtl.stacking.thresholds import best_thresholds
 
 
 def held_out(seed, sizes, level=0.0):
@@ -28,8 +28,8 @@ def test_even_odds_suit_accuracy_whatever_the_classes_of_a_few_rows(sizes):
     for seed in range(10):
         scores, truth, task = held_out(seed, sizes)
         told = np.ones(len(task)), task, len(sizes)
-        odds.append(best_cuts("accuracy", scores, expit(scores), *told))
-        classes.append(best_cuts("accuracy", scores, 1.0 * truth, *told))
+        odds.append(best_thresholds("accuracy", scores, expit(scores), *told))
+        classes.append(best_thresholds("accuracy", scores, 1.0 * truth, *told))
     assert np.abs(odds).max() < 0.03
     assert np.abs(classes).max(axis=1).mean() > 0.1
 
@@ -38,11 +38,11 @@ def test_even_odds_suit_accuracy_whatever_the_classes_of_a_few_rows(sizes):
 @pytest.mark.parametrize("metric", ["balanced_accuracy", "f1", "macro_f1"])
 def test_cuts_by_the_odds_of_uneven_classes_are_near_those_of_many_rows(metric, sizes):
     many, truth, one = held_out(99, (200_000,), level=-2.5)
-    (best,) = best_cuts(metric, many, 1.0 * truth, np.ones(len(many)), one, 1)
+    (best,) = best_thresholds(metric, many, 1.0 * truth, np.ones(len(many)), one, 1)
     assert best < -0.3
     for seed in range(10):
         scores, _, task = held_out(seed, sizes, level=-2.5)
-        cuts = best_cuts(metric, scores, expit(scores), np.ones(len(task)), task, len(sizes))
+        cuts = best_thresholds(metric, scores, expit(scores), np.ones(len(task)), task, len(sizes))
         assert abs(np.mean(cuts) - best) < 0.8
 
 
@@ -51,7 +51,7 @@ def test_weights_are_repetitions():
     times = 1 + np.arange(100) % 3
     more = np.repeat(np.arange(100), times)
     weighted, given = (
-        best_cuts("f1", scores[rows], expit(scores[rows]), weights, task[rows], 2)
+        best_thresholds("f1", scores[rows], expit(scores[rows]), weights, task[rows], 2)
         for rows, weights in ((np.arange(100), 1.0 * times), (more, np.ones(len(more))))
     )
     np.testing.assert_allclose(weighted, given, atol=0.1)
@@ -77,16 +77,16 @@ def fitted(threshold, share):
 def test_decisions_have_the_cut_and_probabilities_have_not(metric, share=0.2):
     X, _, task = draw(share)
     plain, model = fitted(None, share), fitted(metric, share)
-    assert model.cuts_.shape == (8,) and np.all(plain.cuts_ == 0.0)
-    assert np.mean(model.cuts_) < -0.2
+    assert model.thresholds_.shape == (8,) and np.all(plain.thresholds_ == 0.0)
+    assert np.mean(model.thresholds_) < -0.2
     np.testing.assert_allclose(model.coef_, plain.coef_)
-    np.testing.assert_allclose(model.intercept_, plain.intercept_ - model.cuts_)
+    np.testing.assert_allclose(model.intercept_, plain.intercept_ - model.thresholds_)
     score, said = model.decision_function(X, task=task), model.predict(X, task=task)
     np.testing.assert_array_equal(said, score > 0)
     assert np.any(said != plain.predict(X, task=task))
     chance = model.predict_proba(X, task=task)
     np.testing.assert_allclose(chance, plain.predict_proba(X, task=task), rtol=1e-10)
-    np.testing.assert_allclose(chance[:, 1], expit(score + model.cuts_[task]), rtol=1e-10)
+    np.testing.assert_allclose(chance[:, 1], expit(score + model.thresholds_[task]), rtol=1e-10)
     logs = model.predict_log_proba(X, task=task)
     np.testing.assert_allclose(logs, plain.predict_log_proba(X, task=task), rtol=1e-10)
 
@@ -98,7 +98,7 @@ def test_a_task_never_seen_has_the_mean_cut():
     chance = model.predict_proba(X, task=task)
     np.testing.assert_allclose(chance, plain.predict_proba(X, task=task), rtol=1e-10)
     shift = plain.decision_function(X, task=task) - model.decision_function(X, task=task)
-    np.testing.assert_allclose(shift[task == 99], np.mean(model.cuts_))
+    np.testing.assert_allclose(shift[task == 99], np.mean(model.thresholds_))
 
 
 def test_each_column_of_a_table_has_its_cut():
@@ -108,10 +108,10 @@ def test_each_column_of_a_table_has_its_cut():
     Y = np.where(signal > np.quantile(signal, 0.85, axis=0), "yes", "no")
     plain = MultitaskClassifier(cv=3).fit(X, Y)
     model = MultitaskClassifier(threshold="balanced_accuracy", cv=3).fit(X, Y)
-    assert np.all(model.cuts_ != 0.0)
+    assert np.all(model.thresholds_ != 0.0)
     np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), rtol=1e-10)
     scores = model.decision_function(X)
-    np.testing.assert_allclose(scores, plain.decision_function(X) - model.cuts_)
+    np.testing.assert_allclose(scores, plain.decision_function(X) - model.thresholds_)
     np.testing.assert_array_equal(model.predict(X), np.where(scores > 0, "yes", "no"))
     one = model.predict_proba(X[:4], task=np.arange(4))
     np.testing.assert_allclose(one[:, 1], np.diag(model.predict_proba(X[:4])))

@@ -37,16 +37,16 @@ def small_blocks(request, monkeypatch):
 def everything(fit, point, seed=0):
     """All that an expansion offers at a point, on random arguments."""
     rng = np.random.default_rng(seed)
-    expansion = fit.expand(point)
-    mixing, step = rng.standard_normal((T, 2)), rng.standard_normal((P, 2))
+    expansion = fit.quadratic_at(point)
+    loadings, step = rng.standard_normal((T, 2)), rng.standard_normal((P, 2))
     intercepts, features = rng.standard_normal(T), rng.standard_normal((P, 4))
     quadratic = expansion.task_quadratic(features)
-    line = fit.line(point, point.with_(F=rng.standard_normal(point.F.shape)))
+    line = fit.along_segment(point, point.with_(F=rng.standard_normal(point.F.shape)))
     return {
         "value": expansion.value,
         "curvature_sums": expansion.curvature_sums,
-        "gradient": expansion.gradient(mixing),
-        "normal": expansion.normal(step, mixing, intercepts),
+        "gradient": expansion.gradient(loadings),
+        "normal": expansion.normal(step, loadings, intercepts),
         "task_gradient": expansion.task_gradient(features),
         "hessian": quadratic.hessian,
         "slope": quadratic.gradient,
@@ -123,10 +123,10 @@ def test_value_is_the_weighted_loss_of_every_row(seed, n):
     score = np.sum(X * point.coef.T[data.codes], axis=1) + point.intercepts[data.codes]
     for fit in (data.rows(), data.gram()):
         expected = np.sum(data.weights * (data.y - score) ** 2)
-        assert_allclose(fit.expand(point).value, expected, rtol=1e-9, atol=1e-9)
+        assert_allclose(fit.quadratic_at(point).value, expected, rtol=1e-9, atol=1e-9)
     labels = Problem(data.X, np.where(data.y > 0, 1.0, -1.0), data.weights, data.offsets)
     expected = np.sum(data.weights * np.log1p(np.exp(-labels.y * score)))
-    assert_allclose(labels.rows(Logistic()).expand(point).value, expected, rtol=1e-9)
+    assert_allclose(labels.rows(Logistic()).quadratic_at(point).value, expected, rtol=1e-9)
 
 
 # ---- derivatives --------------------------------------------------------------------------------
@@ -145,18 +145,18 @@ KINDS = ["squared", "gram", "logistic"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradients_by_differences(kind):
     fit, point = make_fit(kind), random_factors(4, P, T, K, 2, core=True)
-    expansion = fit.expand(point)
-    by_factor, by_intercept = expansion.gradient(point.mixing)
-    expected = numeric_gradient(lambda F: fit.expand(point.with_(F=F)).value, point.F)
+    expansion = fit.quadratic_at(point)
+    by_factor, by_intercept = expansion.gradient(point.loadings)
+    expected = numeric_gradient(lambda F: fit.quadratic_at(point.with_(F=F)).value, point.F)
     assert_allclose(by_factor, expected, rtol=1e-5, atol=1e-5)
     expected = numeric_gradient(
-        lambda b: fit.expand(point.with_(deviations=b)).value, point.deviations
+        lambda b: fit.quadratic_at(point.with_(random_intercepts=b)).value, point.random_intercepts
     )
     assert_allclose(by_intercept, expected, rtol=1e-5, atol=1e-5)
-    expected = numeric_gradient(lambda G: fit.expand(point.with_(G=G)).value, point.G)
-    by_task = expansion.task_gradient(point.directions)
+    expected = numeric_gradient(lambda G: fit.quadratic_at(point.with_(G=G)).value, point.G)
+    by_task = expansion.task_gradient(point.feature_loadings)
     assert_allclose(by_task, expected, rtol=1e-5, atol=1e-5)
-    slopes = expansion.task_quadratic(point.directions).gradient
+    slopes = expansion.task_quadratic(point.feature_loadings).gradient
     assert_allclose(slopes, np.c_[by_task, by_intercept], **CLOSE)
 
 
@@ -165,11 +165,11 @@ def test_normal_is_the_derivative_of_the_gradient(kind):
     fit, point = make_fit(kind), random_factors(5, P, T, K)
     rng = np.random.default_rng(0)
     step, push, h = rng.standard_normal((P, K)), rng.standard_normal(T), 1e-6
-    image = fit.expand(point).normal(step, point.mixing, push)
+    image = fit.quadratic_at(point).normal(step, point.loadings, push)
     ends = [
-        fit.expand(
-            point.with_(F=point.F + s * step, deviations=point.deviations + s * push)
-        ).gradient(point.mixing)
+        fit.quadratic_at(
+            point.with_(F=point.F + s * step, random_intercepts=point.random_intercepts + s * push)
+        ).gradient(point.loadings)
         for s in (h, -h)
     ]
     for found, ahead, behind in zip(image, *ends, strict=True):
@@ -181,22 +181,22 @@ def test_task_quadratic_bends_as_the_loss_does(kind):
     fit, point = make_fit(kind), random_factors(6, P, T, K)
     rng = np.random.default_rng(0)
     step, h = rng.standard_normal((T, K + 1)), 1e-6
-    quadratic = fit.expand(point).task_quadratic(point.F)
+    quadratic = fit.quadratic_at(point).task_quadratic(point.F)
     assert_allclose(quadratic.hessian, quadratic.hessian.transpose(0, 2, 1), **CLOSE)
 
     def slopes(share):
-        deviations = point.deviations + share * step[:, K]
-        moved = point.with_(G=point.G + share * step[:, :K], deviations=deviations)
-        return fit.expand(moved).task_quadratic(point.F).gradient
+        deviations = point.random_intercepts + share * step[:, K]
+        moved = point.with_(G=point.G + share * step[:, :K], random_intercepts=deviations)
+        return fit.quadratic_at(moved).task_quadratic(point.F).gradient
 
     image = (quadratic.hessian @ step[:, :, None])[:, :, 0]
     assert_allclose(image, (slopes(h) - slopes(-h)) / (2 * h), rtol=1e-5, atol=1e-5)
-    moved = quadratic.moved(step)
+    moved = quadratic.translated(step)
     assert_allclose(moved.gradient, quadratic.gradient + image, **CLOSE)
     if fit.loss.quadratic:
         assert_allclose(moved.gradient, slopes(1.0), **CLOSE)
         assert_allclose(
-            quadratic.hessian[:, -1, -1], fit.expand(point).curvature_sums, err_msg="corner"
+            quadratic.hessian[:, -1, -1], fit.quadratic_at(point).curvature_sums, err_msg="corner"
         )
 
 
@@ -222,7 +222,11 @@ def test_backward_is_the_transpose_of_scores(seed, packed, cells):
 @pytest.mark.parametrize("kind", KINDS)
 def test_line_is_the_loss_on_the_segment(kind):
     fit, point = make_fit(kind), random_factors(7, P, T, K)
-    stop = point.with_(G=random_factors(8, P, T, K).G, deviations=0.0 * point.deviations)
-    line = fit.line(point, stop)
+    stop = point.with_(
+        G=random_factors(8, P, T, K).G, random_intercepts=0.0 * point.random_intercepts
+    )
+    line = fit.along_segment(point, stop)
     for share in (0.0, 0.25, 1.0):
-        assert_allclose(line(share), fit.expand(point.towards(stop, share)).value, rtol=1e-10)
+        assert_allclose(
+            line(share), fit.quadratic_at(point.interpolate(stop, share)).value, rtol=1e-10
+        )

@@ -104,11 +104,11 @@ def cases(draw):
 
 
 def watched(moves):
-    """``descend``, noting the objective before and after each block's step."""
+    """``line_search``, noting the objective before and after each block's step."""
 
     def descend(fit, old, new):
         taken = alternation_descend(fit, old, new)
-        moves.append([fit.expand(s.factors).value + s.regularizer for s in (old, taken)])
+        moves.append([fit.quadratic_at(s.factors).value + s.regularizer for s in (old, taken)])
         return taken
 
     return descend
@@ -124,7 +124,7 @@ def summed(data, point):
     return np.sum(data.weights * (np.abs(data.y) + np.sum(X * size, axis=1)) ** 2)
 
 
-alternation_descend = alternation.descend
+alternation_descend = alternation.line_search
 
 
 @settings(max_examples=250, suppress_health_check=list(HealthCheck))
@@ -137,7 +137,7 @@ def test_objective_never_increases(case):
             patch.setattr(steps, "WOODBURY_WIDTH", 0)
         state = start_state(fit, case.recipe, schedule, like=case.data.y, init=case.init)
         moves = []
-        patch.setattr(alternation, "descend", watched(moves))
+        patch.setattr(alternation, "line_search", watched(moves))
         run = list(alternate(fit, state, schedule))
     objective = np.array([step.objective for step in run])
     assert np.isfinite(objective).all()
@@ -161,4 +161,4 @@ def test_labels_beyond_doubt_do_not_break_a_fit(penalties, T):
     state = start_state(fit, Recipe(penalties, (1, 1)), schedule, like=y)
     *_, step = alternate(fit, state, schedule)
     assert 0.0 <= step.objective < 1e-10
-    assert fit.expand(step.state.factors).curvature_sums.max() < 1e-12
+    assert fit.quadratic_at(step.state.factors).curvature_sums.max() < 1e-12

@@ -10,7 +10,7 @@ from comtl import (
     BiFactorRegressorCV,
     TriFactorRegressorCV,
 )
-from comtl.hierarchical.coregionalised import RelatedRegressor
+from comtl.hierarchical.coregionalised import CoregionalisedRidgeRegressor
 from libraries import NAMES, make
 
 N, P, T = 160, 5, 6
@@ -64,8 +64,8 @@ def test_searches_of_scikit_learn():
 
 
 def test_models_of_the_host_say_so(library):
-    model = RelatedRegressor()
-    with pytest.raises(TypeError, match="RelatedRegressor does not work on arrays of"):
+    model = CoregionalisedRidgeRegressor()
+    with pytest.raises(TypeError, match="CoregionalisedRidgeRegressor does not work on arrays of"):
         model.fit(library(X), library(Y), task=TASK)
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from comtl import BiFactorClassifier, BiFactorRegressor, BiFactorRegressorCV, TriFactorRegressor
-from comtl.arrays import PackedRows
+from comtl.arrays import DeviceCSR
 from comtl.rows.design import Design
 from libraries import make
 
@@ -34,13 +34,13 @@ def no_dense(monkeypatch):
     def refuse(*args):
         raise AssertionError("made dense")
 
-    monkeypatch.setattr(PackedRows, "dense", refuse)
+    monkeypatch.setattr(DeviceCSR, "dense", refuse)
 
 
 @pytest.mark.parametrize("center", [True, False])
 def test_standardised_rows(center):
     weights = RNG.uniform(0.1, 1.0, N)
-    one = Design.standardized(PackedRows.of(packed(DENSE)), torch.asarray(weights), center=center)
+    one = Design.standardized(DeviceCSR.of(packed(DENSE)), torch.asarray(weights), center=center)
     other = Design.standardized(sparse.csr_array(DENSE), weights, center=center)
     right, left = RNG.normal(size=(P, 3)), RNG.normal(size=(N, 3))
     for found, expected in (

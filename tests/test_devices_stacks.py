@@ -52,7 +52,7 @@ def test_a_cut_between_two_classes():
     def said(to):
         model = MultitaskClassifier(cv=2, threshold="balanced_accuracy")
         model.fit(to(X), to(labels), task=TASK)
-        assert np.all(model.cuts_ != 0.0)
+        assert np.all(model.thresholds_ != 0.0)
         return model.predict_proba(to(X), task=TASK), model
 
     (found, model), (expected, _) = said(library), said(np.asarray)

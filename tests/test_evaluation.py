@@ -17,7 +17,7 @@ from comtl import (
 from comtl.baselines import IndependentClassifier, PooledClassifier, PooledRegressor
 from comtl.evaluation.compare_models import NAMES, compare
 from comtl.evaluation.reference_models import PENALTIES, simple_fit
-from comtl.rows.fit_input import Rows
+from comtl.rows.fit_input import FitInput
 from comtl.rows.folds import TaskStratifiedKFold
 
 
@@ -55,10 +55,10 @@ def test_gains_agree_with_errors():
     found = compare(HierarchicalRegressor(), X, y, task)
     for name in NAMES[1:]:
         gap = found.errors[name] ** 2 - found.errors["model"] ** 2
-        np.testing.assert_allclose(found.gains[name], gap, atol=1e-12)
-        assert (found.gain_errors[name] > 0).all()
+        np.testing.assert_allclose(found.loss_reduction[name], gap, atol=1e-12)
+        assert (found.loss_reduction_se[name] > 0).all()
     assert found.overall["model"] < found.overall["pooled"]
-    assert np.abs(found.covered - found.levels).max() < 0.15
+    assert np.abs(found.coverage - found.nominal).max() < 0.15
 
 
 def test_classes_by_brier_score():
@@ -72,7 +72,7 @@ def test_classes_by_brier_score():
     assert found.metric == "Brier score"
     assert found.overall["model"] == pytest.approx(brier_score_loss(label == "yes", chance))
     assert found.accuracy["model"] == pytest.approx(np.mean((chance > 0.5) == (label == "yes")))
-    assert found.levels is None
+    assert found.nominal is None
 
 
 def test_frames_with_a_task_column_and_tasks_of_one_row():
@@ -82,7 +82,7 @@ def test_frames_with_a_task_column_and_tasks_of_one_row():
     found = compare(MultitaskRegressor(task_column="group", cv=2), frame, y)
     assert found.tasks.tolist()[0] == "alone"
     assert found.test_rows[0] == 1
-    assert np.isnan(found.gain_errors["pooled"][0])
+    assert np.isnan(found.loss_reduction_se["pooled"][0])
 
 
 def test_many_rows_hold_out_one_fold_and_progress_is_told():
@@ -160,10 +160,10 @@ def test_simpler_models_leave_bends_that_do_not_help():
     X, task = rng.normal(size=(160, 1)), np.repeat([0, 1], 80)
     model = MultitaskRegressor(basis="hinges", cv=2).fit(X, np.abs(X[:, 0]), task=task)
     assert model.basis_ == "hinges"
-    straight = Rows(X, 3.0 * X[:, 0] + rng.normal(size=160), task)
+    straight = FitInput(X, 3.0 * X[:, 0] + rng.normal(size=160), task)
     _, rest = simple_fit("separate", model, straight, straight)
     assert rest is straight
-    bent = Rows(X, np.abs(X[:, 0]), task)
+    bent = FitInput(X, np.abs(X[:, 0]), task)
     own, rest = simple_fit("separate", model, bent, bent)
     assert rest.X.shape == (160, 5) and own.coef_.shape == (2, 5)
 
@@ -215,7 +215,7 @@ def test_a_weight_of_zero_is_a_missing_cell(cells):
     )
     missing = compare(HierarchicalRegressor(), X, np.where(weights > 0, Y, np.nan))
     assert weighted.test_rows.tolist() == (weights > 0).sum(axis=0).tolist()
-    assert weighted.covered is not None
+    assert weighted.coverage is not None
     assert_same(weighted, missing)
 
 
@@ -257,11 +257,11 @@ def test_a_weight_of_two_counts_as_two_rows(many):
     counts = np.random.default_rng(1).integers(1, 4, size=len(y)) if many == "counts" else many
     weights = np.broadcast_to(np.asarray(counts, dtype=float), y.shape).copy()
     found = compare(PooledRegressor(10.0), X, y, task, weights)
-    rows = Rows(X, y, task, weights)
+    rows = FitInput(X, y, task, weights)
     own, other, constant = (np.empty(len(y)) for _ in range(3))
     for train, test in TaskStratifiedKFold(5).split(X, groups=task):
         part, rest = rows.take(train), rows.take(test)
-        model = PooledRegressor(10.0).fit_within(part)
+        model = PooledRegressor(10.0)._fit_quietly(part)
         simple, _ = simple_fit("separate", model, part, rest)
         own[test] = (model.predict(rest.X, task=rest.task) - rest.y) ** 2
         other[test] = (simple.predict(rest.X, task=rest.task) - rest.y) ** 2
@@ -272,14 +272,14 @@ def test_a_weight_of_two_counts_as_two_rows(many):
     for number, label in enumerate(found.tasks):
         mine = copies[task[copies] == label]
         assert found.errors["model"][number] == pytest.approx(np.sqrt(own[mine].mean()))
-        assert found.gains["separate"][number] == pytest.approx((other - own)[mine].mean())
+        assert found.loss_reduction["separate"][number] == pytest.approx((other - own)[mine].mean())
         rows_of = task == label
         gaps, share = (other - own)[rows_of], weights[rows_of] / weights[rows_of].sum()
         spread = np.sqrt(20 / 19 * np.sum((share * (gaps - share @ gaps)) ** 2))
-        assert found.gain_errors["separate"][number] == pytest.approx(spread)
+        assert found.loss_reduction_se["separate"][number] == pytest.approx(spread)
         if many != "counts":
             plain = gaps.std(ddof=1) / np.sqrt(20)
-            assert found.gain_errors["separate"][number] == pytest.approx(plain)
+            assert found.loss_reduction_se["separate"][number] == pytest.approx(plain)
     assert found.test_rows.tolist() == [20] * 8
 
 
@@ -303,7 +303,7 @@ def test_accuracy_and_coverage_are_weighted():
         model.fit(X[train], y[train], task=task[train], sample_weight=weights[train])
         low, up = model.predict_interval(X[test], 0.5, task=task[test])
         inside[test] = (low <= y[test]) & (y[test] <= up)
-    covered = compare(HierarchicalRegressor(), X, y, task, weights).covered
+    covered = compare(HierarchicalRegressor(), X, y, task, weights).coverage
     assert covered[4] == pytest.approx(np.average(inside, weights=weights))
     assert np.average(inside, weights=weights) != pytest.approx(inside.mean())
 
@@ -377,7 +377,7 @@ def test_gains_of_tasks_make_up_that_of_all(weighted):
     # Tasks differ in weight, so that rows do not tell how much each counts.
     weights = 10.0 ** rng.integers(-2, 3, 6)[task] if weighted else None
     found = compare(HierarchicalRegressor(), X, y, task, weights)
-    for name, gains in found.gains.items():
+    for name, gains in found.loss_reduction.items():
         total = found.held_out @ gains / found.held_out.sum()
         wanted = found.overall[name] ** 2 - found.overall["model"] ** 2
         assert total == pytest.approx(wanted, rel=1e-9)

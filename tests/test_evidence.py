@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from comtl.arrays import segment_forms
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.hierarchical import em as evidence
-from comtl.hierarchical.covariance_fit import STRUCTURES, Family
+from comtl.hierarchical.covariance_fit import STRUCTURES, CovarianceFamily
 from comtl.hierarchical.covariances import Diagonal, Factor, Full, InterceptOnly
-from comtl.hierarchical.em import PLAIN, maximise
+from comtl.hierarchical.em import MIN_PLAIN_STEPS, maximise
 from comtl.hierarchical.likelihoods import Gaussian, GaussianRows
 from comtl.hierarchical.logistic_bound import Bernoulli
 from comtl.hierarchical.posterior import Prior
@@ -20,13 +20,13 @@ from comtl.hierarchical.row_posterior import TaskRows
 from comtl.rows.design import Design
 
 FAMILIES = [
-    Family("intercept"),
-    Family("isotropic"),
-    Family("diagonal"),
-    Family("full"),
-    Family("full", prior_weight=1.0),
-    Family("factor", 1),
-    Family("factor", 2),
+    CovarianceFamily("intercept"),
+    CovarianceFamily("isotropic"),
+    CovarianceFamily("diagonal"),
+    CovarianceFamily("full"),
+    CovarianceFamily("full", prior_weight=1.0),
+    CovarianceFamily("factor", 1),
+    CovarianceFamily("factor", 2),
 ]
 
 
@@ -138,7 +138,9 @@ def test_the_quadratic_of_the_scales_is_that_of_expected_errors(number):
 
 def climbed(likelihood, family, size, **options):
     """All stages of a fit, with some steps that go beyond the one before."""
-    return list(family.climb(likelihood, size, **{"max_iter": PLAIN + 20, "tol": 0.0, **options}))
+    return list(
+        family.fit_em(likelihood, size, **{"max_iter": MIN_PLAIN_STEPS + 20, "tol": 0.0, **options})
+    )
 
 
 def never_falls(stages, energy=0.0):
@@ -158,12 +160,12 @@ def never_falls(stages, energy=0.0):
 @given(
     seed=st.integers(0, 10_000),
     family=st.sampled_from(FAMILIES),
-    own_noise=st.booleans(),
+    heteroscedastic=st.booleans(),
     tasks=st.integers(2, 6),
 )
-def test_the_evidence_never_falls(seed, family, own_noise, tasks):
+def test_the_evidence_never_falls(seed, family, heteroscedastic, tasks):
     X, y, weights, offsets, _ = problem(seed, tasks)
-    likelihood = Gaussian(own_noise, grams(X, y, weights, offsets))
+    likelihood = Gaussian(heteroscedastic, grams(X, y, weights, offsets))
     stages = climbed(likelihood, family, (tasks, X.shape[1]))
     assert never_falls(stages, weights @ y**2)
 
@@ -217,7 +219,7 @@ def test_the_bound_lies_below_the_evidence_of_classes():
     prior = Prior(InterceptOnly(0.5, 1), np.ones(2), 1.0, 1.0)
     for _ in range(50):
         posterior = likelihood.infer(prior)
-        likelihood, prior = likelihood.improved(prior, posterior, 0.0)
+        likelihood, prior = likelihood.updated(prior, posterior, 0.0)
     bound = likelihood.infer(prior).log_evidence
     grid = np.linspace(-8.0, 8.0, 801)
     density = np.exp(-0.5 * grid**2 / 0.5) / np.sqrt(2 * np.pi * 0.5)
@@ -266,7 +268,7 @@ def test_expansion_is_faster_than_plain_steps():
     for _ in range(20):
         stage = likelihood.infer(plain)
         structure = plain.structure.fitted(stage.moments, tasks)
-        _, plain = likelihood.improved(plain.with_structure(structure), stage, 0.0)
+        _, plain = likelihood.updated(plain.with_structure(structure), stage, 0.0)
     assert fast.posterior.log_evidence > likelihood.infer(plain).log_evidence + 1e-3
 
 
@@ -274,15 +276,15 @@ def test_expansion_is_faster_than_plain_steps():
 def test_a_covariance_further_on(number):
     rng = np.random.default_rng(number)
     before, now = (structures(3, rng)[number] for _ in range(2))
-    same = now.beyond(before, 0.0)
+    same = now.extrapolated(before, 0.0)
     np.testing.assert_allclose(same.covariance, now.covariance, atol=1e-9)
     # Variances go on by the ratio of the last step, and what did not change stays.
     doubled = replace(now.rescaled(np.full(now.groups.max() + 1, 2.0**0.5)))
-    ahead = doubled.beyond(now, 1.0)
+    ahead = doubled.extrapolated(now, 1.0)
     if number != 3:  # Directions go on in a straight line.
         np.testing.assert_allclose(ahead.covariance, 4.0 * now.covariance, rtol=1e-8)
-    np.testing.assert_allclose(now.beyond(now, 5.0).covariance, now.covariance, atol=1e-9)
-    assert np.linalg.eigvalsh(now.beyond(before, 3.0).covariance).min() > -1e-9
+    np.testing.assert_allclose(now.extrapolated(now, 5.0).covariance, now.covariance, atol=1e-9)
+    assert np.linalg.eigvalsh(now.extrapolated(before, 3.0).covariance).min() > -1e-9
 
 
 def test_directions_go_on_whatever_their_rotation():
@@ -290,7 +292,7 @@ def test_directions_go_on_whatever_their_rotation():
     turn = np.linalg.qr(rng.standard_normal((2, 2)))[0]
     before = Factor(1.0, 0.1, rng.standard_normal((4, 2)), 2)
     now = replace(before, directions=1.5 * before.directions @ turn)
-    ahead = now.beyond(before, 1.0).directions
+    ahead = now.extrapolated(before, 1.0).directions
     np.testing.assert_allclose(ahead @ ahead.T, 4.0 * before.directions @ before.directions.T)
 
 
@@ -304,12 +306,12 @@ def test_long_fits_go_further_along_their_way(monkeypatch):
     data = grams(X, y, np.ones(len(y)), np.arange(0, len(y) + 1, rows))
 
     def end():
-        likelihood, family = Gaussian(False, data), Family("factor", 1)
-        *_, stage = family.climb(likelihood, (tasks, 5), max_iter=5000, tol=1e-7)
+        likelihood, family = Gaussian(False, data), CovarianceFamily("factor", 1)
+        *_, stage = family.fit_em(likelihood, (tasks, 5), max_iter=5000, tol=1e-7)
         return stage
 
     fast = end()
-    monkeypatch.setattr(evidence, "PLAIN", 10**6)
+    monkeypatch.setattr(evidence, "MIN_PLAIN_STEPS", 10**6)
     slow = end()
     assert fast.converged and fast.step < 0.5 * slow.step
     assert fast.objective == pytest.approx(slow.objective, abs=1e-2)
@@ -320,11 +322,11 @@ def test_common_weights_that_say_nothing_vanish_within_a_few_steps():
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.normal(size=(60, 3)), np.ones(60)])
     likelihood = Bernoulli.of(rows, rng.choice([-1.0, 1.0], 60), np.ones(60), np.array([0, 60]))
-    *_, stage = climbed(likelihood, Family("intercept"), (1, 3), max_iter=200, tol=1e-6)
+    *_, stage = climbed(likelihood, CovarianceFamily("intercept"), (1, 3), max_iter=200, tol=1e-6)
     assert stage.converged and stage.step <= 60
     assert stage.prior.mean_variance < 1e-3
     intercept = Bernoulli.of(rows * [0, 0, 0, 1], likelihood.signs, np.ones(60), likelihood.offsets)
-    *_, alone = climbed(intercept, Family("intercept"), (1, 3), max_iter=200, tol=1e-6)
+    *_, alone = climbed(intercept, CovarianceFamily("intercept"), (1, 3), max_iter=200, tol=1e-6)
     assert stage.objective == pytest.approx(alone.objective, abs=1e-2)
 
 

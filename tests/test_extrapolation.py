@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from comtl.engine.alternation import Recipe, Schedule, alternate
-from comtl.engine.extrapolation import beyond, can_turn
+from comtl.engine.extrapolation import can_rotate, extrapolate
 from comtl.engine.starts import start_state
 from comtl.losses import Logistic
 from comtl.penalties.factor_penalties import L1, Free, Ridge, Simplex
@@ -32,25 +32,25 @@ def test_a_turned_factor_is_no_step(core):
     turned = point.with_(F=point.F @ one, G=point.G @ other)
     if core:
         turned = turned.with_(S=one.T @ point.S @ other)
-    ahead = beyond(turned, state, 5.0)
+    ahead = extrapolate(turned, state, 5.0)
     assert_allclose(ahead.factors.coef, point.coef, atol=1e-10)
-    assert_allclose(ahead.regularizer, state.refreshed("F").refreshed("G").regularizer)
+    assert_allclose(ahead.regularizer, state.updated("F").updated("G").regularizer)
 
 
 def test_the_step_goes_on_in_a_line():
     _, state = started()
     point = state.factors
     last = point.with_(F=0.9 * point.F, offset=point.offset - 1.0)
-    ahead = beyond(last, state, 2.0).factors
+    ahead = extrapolate(last, state, 2.0).factors
     assert_allclose(ahead.F, 1.2 * point.F, atol=1e-10)
     assert_allclose(ahead.G, point.G, atol=1e-10)
     assert ahead.offset == pytest.approx(point.offset + 2.0)
 
 
 def test_only_penalties_on_singular_values_allow_it():
-    assert can_turn(started()[1]) and can_turn(started(core=True)[1])
+    assert can_rotate(started()[1]) and can_rotate(started(core=True)[1])
     for other in ({"F": L1(0.1)}, {"S": Free()}):
-        assert not can_turn(started(core="S" in other, **other)[1])
+        assert not can_rotate(started(core="S" in other, **other)[1])
 
 
 def test_without_turning_bounds_are_kept_and_held_factors_stay():
@@ -58,11 +58,11 @@ def test_without_turning_bounds_are_kept_and_held_factors_stay():
     now = np.random.default_rng(0).dirichlet(np.ones(3), size=T)
     state = state.at(state.factors.with_(G=now))
     last = state.factors.with_(G=np.full((T, 3), 1.0 / 3.0))
-    shares = beyond(last, state, 8.0).factors.G
+    shares = extrapolate(last, state, 8.0).factors.G
     assert shares.min() == 0.0 and not np.allclose(shares, now)
     assert_allclose(shares.sum(axis=1), 1.0)
     held = state.with_(fixed=frozenset({"G"}))
-    assert beyond(last, held, 8.0).factors.G is state.factors.G
+    assert extrapolate(last, held, 8.0).factors.G is state.factors.G
 
 
 KINDS = {
@@ -83,9 +83,9 @@ def test_fewer_sweeps_to_the_same_objective(kind, labels):
     fit = data.rows(Logistic()) if labels else data.rows()
     ranks = (20, 20) if held else (5, 5)
     schedule = Schedule(tol=1e-6, max_iter=2_000)
-    start = start_state(fit, Recipe(penalties, ranks, held=held), schedule, like=data.y)
+    start = start_state(fit, Recipe(penalties, ranks, fixed=held), schedule, like=data.y)
     quick = [step.objective for step in alternate(fit, start, schedule)]
-    plain = replace(schedule, lengthen=False)
+    plain = replace(schedule, extrapolate=False)
     slow = [step.objective for step in alternate(fit, start, plain)]
     assert np.all(np.diff(quick) <= 1e-10 * np.abs(quick[:-1]))
     assert len(quick) < 0.8 * len(slow)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from comtl.engine.balance import gauge_step, split_exponents
+from comtl.engine.balance import balance_step, split_exponents
 from comtl.factors import State, thin_svd
 from comtl.penalties.factor_penalties import L1, Free, NonNegative, Ridge, Simplex
 from comtl.penalties.learned_relation import LearnedRelation
@@ -43,7 +43,7 @@ ranks = st.integers(1, 9)
 def test_gauge_step_keeps_the_weights_and_never_raises_the_penalty(f, g, s, K1, K2, smooth, seed):
     kinds = {"F": f, "G": g} | ({} if s is None else {"S": s})
     state = make_state(kinds, K1, K1 if s is None else K2, seed, smooth)
-    moved = gauge_step(state)
+    moved = balance_step(state)
     W = state.factors.coef
     assert_allclose(moved.factors.coef, W, atol=1e-10 * np.abs(W).max())
     assert moved.regularizer <= state.regularizer * (1 + 1e-12)
@@ -56,19 +56,19 @@ def test_gauge_step_keeps_the_weights_and_never_raises_the_penalty(f, g, s, K1, 
 
 @given(st.integers(0, 1000), st.floats(0.1, 10.0), st.floats(0.1, 10.0), st.integers(1, 9))
 def test_gauge_of_two_factors_reaches_the_schatten_norm(seed, lam1, lam2, K):
-    ridge = gauge_step(make_state({"F": Ridge(lam1), "G": Ridge(lam2)}, K, K, seed))
-    sigma = thin_svd(ridge.factors.directions, ridge.factors.G)[1]
+    ridge = balance_step(make_state({"F": Ridge(lam1), "G": Ridge(lam2)}, K, K, seed))
+    sigma = thin_svd(ridge.factors.feature_loadings, ridge.factors.G)[1]
     scale = 2.0 * (lam1 * lam2) ** 0.5
     assert_allclose(ridge.regularizer, scale * sigma.sum(), rtol=1e-8)
-    sharp = gauge_step(make_state({"F": lam1, "G": lam2}, K, K, seed, relative_epsilon=1e-12))
+    sharp = balance_step(make_state({"F": lam1, "G": lam2}, K, K, seed, relative_epsilon=1e-12))
     assert_allclose(sharp.regularizer, scale * np.sqrt(sigma).sum() ** 2, rtol=1e-3)
 
 
 @given(st.integers(0, 1000), st.integers(1, 7), st.integers(1, 7))
 def test_gauge_of_three_factors_reaches_the_schatten_norm(seed, K1, K2):
     kinds = {"F": 0.3, "S": Ridge(2.0), "G": 1.7}
-    state = gauge_step(make_state(kinds, K1, K2, seed, relative_epsilon=1e-12))
-    sigma = thin_svd(state.factors.directions, state.factors.G)[1]
+    state = balance_step(make_state(kinds, K1, K2, seed, relative_epsilon=1e-12))
+    sigma = thin_svd(state.factors.feature_loadings, state.factors.G)[1]
     product = 0.3 * 2.0 * 1.7
     expected = 3.0 * product ** (1 / 3) * (sigma**0.4).sum() ** (5 / 3)
     assert_allclose(state.regularizer, expected, rtol=1e-3)
@@ -77,19 +77,19 @@ def test_gauge_of_three_factors_reaches_the_schatten_norm(seed, K1, K2):
 @pytest.mark.parametrize("f", [0.2, Ridge(0.7), L1(0.4), NonNegative(0.5)])
 @pytest.mark.parametrize("g", [3.0, Ridge(0.7), L1(0.4)])
 def test_no_other_scale_is_better(f, g):
-    state = gauge_step(make_state({"F": f, "G": g}, relative_epsilon=1e-10))
+    state = balance_step(make_state({"F": f, "G": g}, relative_epsilon=1e-10))
     for scale in (0.9, 0.99, 1.01, 1.1):
         point = state.factors
         other = state.at(point.with_(F=scale * point.F, G=point.G / scale))
-        other = other.refreshed("F").refreshed("G")
+        other = other.updated("F").updated("G")
         assert other.regularizer > state.regularizer
 
 
 def test_held_factors_and_a_free_core_leave_nothing_to_move():
     state = make_state({"F": 0.1, "S": Free(), "G": 1.0})
-    assert gauge_step(state) is state
+    assert balance_step(state) is state
     state = make_state({"F": 0.1, "G": 1.0}).with_(fixed=frozenset("G"))
-    assert gauge_step(state) is state
+    assert balance_step(state) is state
 
 
 def test_exponents_follow_the_roots():
@@ -102,7 +102,7 @@ def test_exponents_follow_the_roots():
 @pytest.mark.parametrize("shape", [(3, 3), (9, 2), (2, 9)])
 def test_thin_svd_is_that_of_the_product(shape):
     point = random_factors(2, P, T, *shape, core=True)
-    U, sigma, V = thin_svd(point.directions, point.G)
+    U, sigma, V = thin_svd(point.feature_loadings, point.G)
     product = point.coef - point.shared[:, None]
     assert_allclose((U * sigma) @ V.T, product, atol=1e-10)
     assert_allclose(sigma, np.linalg.svd(product)[1][: len(sigma)], atol=1e-10)

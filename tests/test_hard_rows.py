@@ -107,7 +107,7 @@ def test_intervals_and_cuts_take_a_weight_for_as_many_rows():
         few.fit(X, y > 1, task=task, sample_weight=weights)
         many = MultitaskClassifier(threshold=metric, cv=same)
         many.fit(X[numbers], y[numbers] > 1, task=task[numbers])
-        assert_allclose(few.cuts_, many.cuts_, rtol=1e-5, atol=1e-6)
+        assert_allclose(few.thresholds_, many.thresholds_, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(

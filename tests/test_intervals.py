@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from comtl import HierarchicalRegressor, MultitaskRegressor
-from comtl.stacking.error_model import TaskErrors, common_variance
+from comtl.stacking.error_model import ErrorModel, common_variance
 from comtl.stacking.quantiles import quantiles
 
 
@@ -21,14 +21,14 @@ def inside(found, spread, rng, level=0.9):
 def drawn(spread, rows, rng):
     task = np.repeat(np.arange(len(spread)), rows)
     errors = rng.standard_normal(len(task)) * spread[task]
-    return TaskErrors.of(errors, np.ones(len(task)), task, len(spread), between=0.0)
+    return ErrorModel.of(errors, np.ones(len(task)), task, len(spread), between=0.0)
 
 
 def test_errors_of_tasks_with_few_rows_lean_on_all():
     rng = np.random.default_rng(0)
     task = np.repeat([0, 1, 2], [500, 500, 2])
     errors = rng.standard_normal(1002) * np.array([1.0, 3.0, 0.01])[task]
-    found = TaskErrors.of(errors, np.ones(1002), task, 4, between=7.0)
+    found = ErrorModel.of(errors, np.ones(1002), task, 4, between=7.0)
     assert found.scales[0] == pytest.approx(1.0, rel=0.1)
     assert found.scales[1] == pytest.approx(3.0, rel=0.1)
     assert 0.1 < found.scales[2] < found.scales[3] < 3.0
@@ -78,7 +78,7 @@ def outliers(rng, sizes, share, where):
     errors = rng.standard_normal(len(task))
     wild = np.isin(task, where) & (rng.random(len(task)) < share)
     errors[wild] *= 30.0
-    return TaskErrors.of(errors, np.ones(len(task)), task, len(sizes), between=0.0)
+    return ErrorModel.of(errors, np.ones(len(task)), task, len(sizes), between=0.0)
 
 
 def test_outliers_of_some_tasks_leave_the_others_as_they_are():
@@ -99,7 +99,7 @@ def test_outliers_do_not_run_away_in_small_tasks(level):
 
 
 def test_a_single_error_gives_bounds():
-    found = TaskErrors.of(np.array([0.5]), np.ones(1), np.zeros(1, dtype=int), 2, between=0.0)
+    found = ErrorModel.of(np.array([0.5]), np.ones(1), np.zeros(1, dtype=int), 2, between=0.0)
     low, high = found.bounds(0.9)
     assert np.all(high - low > 0.5)
 
@@ -152,7 +152,7 @@ def test_a_task_never_seen_has_the_noise_of_others_on_average():
 def test_light_tasks_beside_heavy_ones_have_bounds():
     task, weights = np.repeat([0, 1], 3), np.repeat([1e9, 1e-9], 3)
     errors = np.array([1.0, -2.0, 0.5, 3.0, -1.0, 0.2])
-    found = TaskErrors.of(errors, weights, task, 2, between=0.0)
+    found = ErrorModel.of(errors, weights, task, 2, between=0.0)
     low, high = found.bounds(0.9)
     assert np.all(np.isfinite(low)) and np.all(low < high)
 

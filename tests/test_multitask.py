@@ -8,8 +8,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from comtl import HierarchicalRegressor, MultitaskClassifier, MultitaskRegressor
 from comtl.datasets import make_syn4
-from comtl.hierarchical.coregionalised import RelatedRegressor
-from comtl.stacking.default_members import classification_members
+from comtl.hierarchical.coregionalised import CoregionalisedRidgeRegressor
+from comtl.stacking.default_members import default_classification_members
 
 
 @parametrize_with_checks(
@@ -18,7 +18,7 @@ from comtl.stacking.default_members import classification_members
         MultitaskClassifier(cv=2),
         MultitaskRegressor(cv=2, basis="hinges"),
         MultitaskClassifier(cv=2, basis="hinges"),
-        RelatedRegressor(1),
+        CoregionalisedRidgeRegressor(1),
     ]
 )
 def test_checks(estimator, check):
@@ -147,7 +147,7 @@ def test_bends_are_taken_where_they_help():
     kept = MultitaskRegressor(basis="hinges", cv=3).fit(X, linear, task=task)
     assert kept.score(X, linear, task=task) > 0.85
     with pytest.raises(ValueError, match="basis must be one of"):
-        MultitaskRegressor(basis="bends").fit(X, y, task=task)
+        MultitaskRegressor(basis="hinges").fit(X, y, task=task)
 
 
 def test_classes_beyond_two():
@@ -169,9 +169,9 @@ def test_classes_of_a_single_task_have_one_hierarchical_member():
     X = rng.normal(size=(60, 3))
     y = (X @ rng.normal(size=(3, 4))).argmax(axis=1)
     one = MultitaskClassifier(cv=2).fit(X, y)
-    names = list(classification_members(3, 4, together=1, sparse=False))
+    names = list(default_classification_members(3, 4, together=1, sparse=False))
     assert set(one.weights_) <= set(names)
     kinds = [name for name in names if name.split()[0] not in ("bifactor", "factored")]
     assert kinds == ["pooled", "independent", "intercept"]
-    assert "full" in classification_members(3, 12, together=3, sparse=False)
+    assert "full" in default_classification_members(3, 12, together=3, sparse=False)
     assert one.score(X, y) > 0.8

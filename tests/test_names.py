@@ -8,11 +8,7 @@ import comtl
 
 SOURCE = Path(comtl.__file__).parent
 MODULES_TWICE = set()
-CLASSES_TWICE = {
-    "HeldOut",
-    "Spread",
-    "View",
-}
+CLASSES_TWICE = set()
 
 
 def twice(names):

@@ -163,7 +163,7 @@ def test_extreme_columns_in_the_search():
 @pytest.mark.parametrize("sweep", [0, 3])
 def test_interrupted_fit(kind, sweep, monkeypatch):
     X, y, task = problem(kind)
-    gauge, calls = comtl.engine.alternation.gauge_step, []
+    gauge, calls = comtl.engine.alternation.balance_step, []
 
     def interrupt(state):
         calls.append(state)
@@ -172,7 +172,7 @@ def test_interrupted_fit(kind, sweep, monkeypatch):
         return gauge(state)
 
     for part in (comtl.engine.starts, comtl.engine.alternation):
-        monkeypatch.setattr(part, "gauge_step", interrupt)
+        monkeypatch.setattr(part, "balance_step", interrupt)
     model = kind(2, random_state=0, tol=0.0)
     if sweep == 0:  # nothing to keep
         with pytest.raises(KeyboardInterrupt):

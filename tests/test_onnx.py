@@ -91,7 +91,7 @@ def test_one_task_and_a_column_for_each():
 def test_two_classes(names):
     model = comtl.MultitaskClassifier(cv=2, threshold="balanced_accuracy")
     model.fit(X, names[uneven(Y).astype(int)], task=TASK)
-    assert np.all(model.cuts_ != 0.0)
+    assert np.all(model.thresholds_ != 0.0)
     new = np.where(np.arange(80) % 7, TASK, "new")
     found = said(model, X, new.astype(object))
     assert found["prediction"].tolist() == model.predict(X, task=new).tolist()
@@ -104,7 +104,7 @@ def test_two_classes(names):
 def test_cuts_of_one_task_and_of_a_column_for_each():
     for y in (uneven(Y), uneven(np.column_stack([Y, -Y, X[:, 0]]))):
         model = comtl.MultitaskClassifier(cv=2, threshold="balanced_accuracy").fit(X, y)
-        assert np.all(model.cuts_ != 0.0)
+        assert np.all(model.thresholds_ != 0.0)
         found, chance = said(model, X), model.predict_proba(X)
         assert found["prediction"].tolist() == model.predict(X).tolist()
         chance = chance if y.ndim == 2 else chance[:, 1]

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from comtl.datafits import block_diagonal as own_columns
 from comtl.datafits import rows_datafit as rows_module
-from comtl.datafits.block_diagonal import OwnBlocks, worth_own_columns
+from comtl.datafits.block_diagonal import OwnBlocks, block_diagonal_is_cheaper
 from comtl.rows import blocks as blocks_module
 from comtl.rows.blocks import RowBlocks
 from wide_rows import wide
@@ -29,16 +29,18 @@ MIXINGS = {
 def test_own_columns_are_the_products_of_all(packed, picked, kind, back, monkeypatch):
     datafit = wide(12, packed=packed, picked=picked)
     rng = np.random.default_rng(2)
-    mixing, left = MIXINGS[kind], MIXINGS.get(back)
-    features = rng.standard_normal((12, mixing.shape[1]))
+    loadings, left = MIXINGS[kind], MIXINGS.get(back)
+    features = rng.standard_normal((12, loadings.shape[1]))
     intercepts = rng.standard_normal(4)
     found = []
     for own in (True, False):
-        monkeypatch.setattr(rows_module, "worth_own_columns", lambda *sizes, plain, own=own: own)
-        values, sums, product = datafit.run(
-            features, mixing, intercepts, lambda cells, score: score**2, left
+        monkeypatch.setattr(
+            rows_module, "block_diagonal_is_cheaper", lambda *sizes, plain, own=own: own
         )
-        found.append((values, sums, product, datafit.backward(values, sums, mixing)))
+        values, sums, product = datafit.run(
+            features, loadings, intercepts, lambda cells, score: score**2, left
+        )
+        found.append((values, sums, product, datafit.backward(values, sums, loadings)))
     assert (found[0][2] is None) == (back is None)
     for one, other in zip(*found, strict=True):
         if one is not None:
@@ -91,13 +93,13 @@ def test_columns_beyond_an_index_take_a_longer_one():
 def test_own_columns_are_taken_where_they_cost_less(monkeypatch):
     def taken(rows, tasks, width, plain=False):
         X = sparse.random_array((rows, 200), density=0.1, rng=np.random.default_rng(0))
-        return worth_own_columns(RowBlocks(X.tocsr()), tasks, width, plain=plain)
+        return block_diagonal_is_cheaper(RowBlocks(X.tocsr()), tasks, width, plain=plain)
 
     assert taken(1_000, 5, 5)
     assert not taken(1_000, 400, 5)  # There are more weights than entries.
     assert taken(1_000, 100, 100, plain=True)
     dense = RowBlocks(np.zeros((3, 2)))
-    assert not worth_own_columns(dense, 100, 100, plain=False)
-    assert worth_own_columns(dense, 100, 100, plain=True)
+    assert not block_diagonal_is_cheaper(dense, 100, 100, plain=False)
+    assert block_diagonal_is_cheaper(dense, 100, 100, plain=True)
     monkeypatch.setattr(own_columns, "MOST_ENTRIES", 10)
     assert not taken(1_000, 5, 5)

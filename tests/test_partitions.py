@@ -27,7 +27,7 @@ from comtl.distributed import partitioned_input as partitioned_rows
 from comtl.distributed import partitioned_problem
 from comtl.distributed.dask_collections import partitions
 from comtl.engine import problem as problem_module
-from comtl.rows.fit_input import Rows
+from comtl.rows.fit_input import FitInput
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -353,9 +353,9 @@ def test_nothing_of_dask_is_imported_for_other_rows():
 def test_folds_leave_out_rows_of_weight_zero_as_those_of_one_table_do(table, cv):
     X, y, task, weights = table
     weights = np.where(np.arange(N) % 3, weights, 0.0)
-    reader = MultitaskRegressor()
-    parted = partitioned_rows.PartitionedRows(*cut(130, X, y, task, weights))
-    found, expected = (rows.splits(reader, cv) for rows in (parted, Rows(X, y, task, weights)))
+    schema = MultitaskRegressor()
+    parted = partitioned_rows.PartitionedInput(*cut(130, X, y, task, weights))
+    found, expected = (rows.splits(schema, cv) for rows in (parted, FitInput(X, y, task, weights)))
     assert np.all(weights[np.concatenate([test for _, test in found])] > 0.0)
     for one, other in zip(found, expected, strict=True):
         assert_allclose(np.concatenate(one), np.concatenate(other))

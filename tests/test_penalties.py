@@ -26,14 +26,14 @@ def random_factor(shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-def learned(factor, relative_epsilon=0.05, strength=0.7):
+def fit_members(factor, relative_epsilon=0.05, strength=0.7):
     return LearnedRelation.start(strength, factor, relative_epsilon)
 
 
 def smooth_penalties(shape):
     # The relation belongs to another factor, so that gradient and curvature are put to the test.
     other = random_factor(shape, seed=1)
-    return [Ridge(0.7), Free(), learned(other)]
+    return [Ridge(0.7), Free(), fit_members(other)]
 
 
 # ---- smooth parts -------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def test_values():
 @pytest.mark.parametrize("relative_epsilon", [1e-8, 0.05, 2.0])
 def test_value_at_the_best_relation_is_a_smoothed_squared_nuclear_norm(shape, relative_epsilon):
     factor = random_factor(shape)
-    penalty = learned(factor, relative_epsilon)
+    penalty = fit_members(factor, relative_epsilon)
     roots = np.sqrt(np.linalg.svd(factor)[1] ** 2 + penalty.epsilon)
     rest = (shape[0] - len(roots)) * penalty.epsilon**0.5
     assert_allclose(penalty.value(factor), 0.7 * (roots.sum() + rest) ** 2, rtol=1e-9)
@@ -96,7 +96,7 @@ def test_value_at_the_best_relation_is_a_smoothed_squared_nuclear_norm(shape, re
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_value_is_the_trace_formula_for_any_relation(shape):
-    factor, penalty = random_factor(shape), learned(random_factor(shape, seed=1))
+    factor, penalty = random_factor(shape), fit_members(random_factor(shape, seed=1))
     inverse = np.linalg.inv(penalty.relation.toarray())
     expected = np.trace(factor.T @ inverse @ factor) + penalty.epsilon * np.trace(inverse)
     assert_allclose(penalty.value(factor), 0.7 * expected, rtol=1e-9)
@@ -104,8 +104,8 @@ def test_value_is_the_trace_formula_for_any_relation(shape):
 
 @given(points, st.integers(0, 100), st.floats(1e-6, 2.0))
 def test_refreshing_never_raises_the_value(factor, seed, relative_epsilon):
-    penalty = learned(random_factor(factor.shape, seed), relative_epsilon)
-    fresh = penalty.refreshed(factor)
+    penalty = fit_members(random_factor(factor.shape, seed), relative_epsilon)
+    fresh = penalty.updated(factor)
     assert_allclose(fresh.relation @ factor, Relation.of_factor(factor, fresh.epsilon) @ factor)
     assert fresh.value(factor) <= penalty.value(factor) * (1 + 1e-12)
     assert fresh.epsilon == penalty.epsilon
@@ -113,7 +113,7 @@ def test_refreshing_never_raises_the_value(factor, seed, relative_epsilon):
 
 @given(points, st.floats(1e-3, 1.0), st.floats(1e-8, 10.0), st.floats(1e-8, 1.0))
 def test_annealing_only_lowers_smoothing_and_value(factor, shrink, floor, start):
-    penalty = learned(factor, start)
+    penalty = fit_members(factor, start)
     for _ in range(4):
         lower = penalty.annealed(factor, shrink, floor)
         assert lower.epsilon <= penalty.epsilon
@@ -123,12 +123,12 @@ def test_annealing_only_lowers_smoothing_and_value(factor, shrink, floor, start)
 
 def test_annealing_comes_to_rest_at_the_relative_floor_and_stays():
     factor = random_factor((6, 3))
-    penalty = learned(factor, 1.0)
-    assert not penalty.settled
+    penalty = fit_members(factor, 1.0)
+    assert not penalty.is_annealed
     for _ in range(10):
         penalty = penalty.annealed(factor, 0.1, 1e-3)
     largest = np.linalg.svd(factor)[1][0] ** 2
-    assert penalty.settled
+    assert penalty.is_annealed
     assert_allclose(penalty.epsilon, 1e-3 * largest, rtol=1e-6)
     assert penalty.annealed(0.01 * factor, 0.1, 1e-3).epsilon == penalty.epsilon
 
@@ -136,9 +136,9 @@ def test_annealing_comes_to_rest_at_the_relative_floor_and_stays():
 @pytest.mark.parametrize("shape", SHAPES)
 def test_pull_is_the_rate_of_scaling(shape):
     factor, h = random_factor(shape), 1e-6
-    for penalty in [Ridge(0.7), L1(0.7), NonNegative(0.7), learned(random_factor(shape, 1))]:
+    for penalty in [Ridge(0.7), L1(0.7), NonNegative(0.7), fit_members(random_factor(shape, 1))]:
         rate = (penalty.value((1 + h) * factor) - penalty.value((1 - h) * factor)) / (2 * h)
-        assert_allclose(penalty.pull(factor), rate, rtol=1e-6)
+        assert_allclose(penalty.scale_derivative(factor), rate, rtol=1e-6)
 
 
 # ---- proximal steps -----------------------------------------------------------------------------

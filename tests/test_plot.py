@@ -20,7 +20,7 @@ from comtl import (
 )
 from comtl.baselines import PooledRegressor
 from comtl.evaluation.compare_models import Comparison
-from comtl.show.views import Bins, leading_order, view
+from comtl.show.views import BinnedAxis, seriation_order, view
 
 NAMES = ["age", "income", "floor", "rooms", "price $", "ψ"]
 
@@ -65,10 +65,10 @@ def comparison(T=3, **changes):
         "errors": errors,
         "overall": {name: float(values.mean()) for name, values in errors.items()},
         "accuracy": None,
-        "gains": some,
-        "gain_errors": some,
-        "levels": np.array([0.5, 0.9]),
-        "covered": np.array([0.45, 0.93]),
+        "loss_reduction": some,
+        "loss_reduction_se": some,
+        "nominal": np.array([0.5, 0.9]),
+        "coverage": np.array([0.45, 0.93]),
     }
     return Comparison(**(told | changes))
 
@@ -174,7 +174,7 @@ def test_adapted_tasks_are_in_the_relation(model):
 def test_bins_keep_means_and_borders():
     clusters = np.array([1, 0, 1, 0, 0, 1, 1, 1])
     values = np.arange(16.0).reshape(8, 2)
-    bins = Bins.of(np.argsort(clusters, kind="stable"), clusters, most=4)
+    bins = BinnedAxis.of(np.argsort(clusters, kind="stable"), clusters, most=4)
     assert len(bins.clusters) <= 4 and bins.clusters.tolist() == sorted(bins.clusters.tolist())
     sizes = np.diff(bins.edges)
     np.testing.assert_allclose(sizes @ bins.mean(values), values.sum(axis=0))
@@ -247,7 +247,7 @@ def test_calibration_shows_what_was_covered():
     line = plot.calibration(comparison()).lines[1]
     assert line.get_xdata().tolist() == [0.5, 0.9] and line.get_ydata().tolist() == [0.45, 0.93]
     with pytest.raises(ValueError, match="without intervals"):
-        plot.calibration(comparison(levels=None, covered=None))
+        plot.calibration(comparison(nominal=None, coverage=None))
 
 
 def test_sensitivity_of_ranks_is_a_surface():
@@ -296,12 +296,12 @@ def test_rows_stand_along_the_leading_direction():
     place = rng.permutation(40)
     table = np.outer(place - 19.5, rng.normal(size=6)) + 20.0 * rng.normal(size=6)
     table -= table.mean(axis=0)
-    order = leading_order(table, np.zeros(40, dtype=int))
+    order = seriation_order(table, np.zeros(40, dtype=int))
     steps = np.diff(place[order])
     assert np.all(steps == 1) or np.all(steps == -1)
 
 
 def test_shares_of_bins_are_their_means():
     values = np.random.default_rng(0).normal(size=(9, 2))
-    bins = Bins.of(np.random.default_rng(1).permutation(9), np.arange(9) // 4, 4)
+    bins = BinnedAxis.of(np.random.default_rng(1).permutation(9), np.arange(9) // 4, 4)
     np.testing.assert_allclose(bins.shares.T @ values, bins.mean(values))

@@ -84,8 +84,8 @@ def test_summary_and_scores(fitted):
     assert headline(found) in text
     for name in ("model", "separate", "pooled", "mean"):
         assert f"{found.overall[name]:#.4g}" in text
-    assert "Do the intervals hold?" in text and f"{100 * found.covered[-1]:.1f} %" in text
-    assert "log evidence" in text and "What the stack is made of" not in text
+    assert "Do the intervals hold?" in text and f"{100 * found.coverage[-1]:.1f} %" in text
+    assert "log marginal likelihood" in text and "What the stack is made of" not in text
 
 
 def test_without_a_comparison_the_page_says_how_to_get_one(fitted):
@@ -234,10 +234,12 @@ def test_one_task_one_feature_and_constant_weights():
 def test_tasks_without_held_out_rows_have_no_error(fitted):
     model, found = fitted
     errors = {name: values.copy() for name, values in found.errors.items()}
-    gains = {name: values.copy() for name, values in found.gains.items()}
+    gains = {name: values.copy() for name, values in found.loss_reduction.items()}
     for values in (*errors.values(), *gains.values()):
         values[2] = np.nan
-    broken = Comparison(**{**vars(found), "errors": errors, "gains": gains, "gain_errors": gains})
+    broken = Comparison(
+        **{**vars(found), "errors": errors, "loss_reduction": gains, "loss_reduction_se": gains}
+    )
     data = embedded(page(model, broken))
     assert data["scores"]["errors"]["model"][2] is None
     assert data["scores"]["signs"]["separate"][2] == 0
@@ -249,7 +251,7 @@ def test_comparison_of_other_tasks(fitted):
     part = {name: values[some] for name, values in found.errors.items()}
     gains, spreads = (
         {name: values[some] for name, values in told.items()}
-        for told in (found.gains, found.gain_errors)
+        for told in (found.loss_reduction, found.loss_reduction_se)
     )
     fewer = Comparison(
         **{
@@ -259,8 +261,8 @@ def test_comparison_of_other_tasks(fitted):
             "test_rows": found.test_rows[some],
             "test_weights": found.held_out[some],
             "errors": part,
-            "gains": gains,
-            "gain_errors": spreads,
+            "loss_reduction": gains,
+            "loss_reduction_se": spreads,
         }
     )
     told = embedded(page(model, fewer))["scores"]["errors"]["model"]

@@ -123,7 +123,7 @@ def test_table_searches(opened, small):
     page.get_by_label("Search").fill("")
     page.locator("#which").select_option("gain")
     _, model, found = small
-    clear = found.gains["separate"] > 2 * found.gain_errors["separate"]
+    clear = found.loss_reduction["separate"] > 2 * found.loss_reduction_se["separate"]
     assert set(column(page, 1)) == set(model.tasks_[clear].tolist())
 
 

@@ -18,10 +18,12 @@ def comparison(gains, errors, rows=10, overall=None, **changes):
         "errors": {name: np.full(T, value) for name, value in own.items()},
         "overall": own,
         "accuracy": None,
-        "gains": dict(zip(("separate", "pooled"), map(np.asarray, gains), strict=True)),
-        "gain_errors": dict(zip(("separate", "pooled"), map(np.asarray, errors), strict=True)),
-        "levels": None,
-        "covered": None,
+        "loss_reduction": dict(zip(("separate", "pooled"), map(np.asarray, gains), strict=True)),
+        "loss_reduction_se": dict(
+            zip(("separate", "pooled"), map(np.asarray, errors), strict=True)
+        ),
+        "nominal": None,
+        "coverage": None,
     }
     return Comparison(**(told | changes))
 

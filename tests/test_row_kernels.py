@@ -22,17 +22,19 @@ from wide_rows import wide
 P, K = 40, 2
 
 
-def state_of(learned=True, shared=None, intercept=True, pooling=0.3, strength=0.4, seed=1):
+def state_of(
+    learned=True, shared=None, intercept=True, intercept_penalty=0.3, strength=0.4, seed=1
+):
     rng = np.random.default_rng(seed)
     F, G = 0.1 * rng.standard_normal((P, K)), rng.standard_normal((4, K))
-    point = Factors(F, None, G, shared=np.zeros(P), offset=0.0, deviations=np.zeros(4))
+    point = Factors(F, None, G, shared=np.zeros(P), offset=0.0, random_intercepts=np.zeros(4))
     kind = LearnedRelation.start(strength, F, 1e-2) if learned else Ridge(strength)
     penalties = {"F": kind, "G": Ridge(1.0)}
-    return State(point, penalties, frozenset(), shared, intercept, pooling, False)
+    return State(point, penalties, frozenset(), shared, intercept, intercept_penalty, False)
 
 
 def system_of(datafit, state, *, factor=True):
-    return FeatureSystem(datafit, datafit.expand(state.factors), state, factor=factor)
+    return FeatureSystem(datafit, datafit.quadratic_at(state.factors), state, factor=factor)
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -40,13 +42,15 @@ def system_of(datafit, state, *, factor=True):
 @pytest.mark.parametrize("loss", [Squared(), Logistic()])
 @pytest.mark.parametrize("learned", [True, False])
 @pytest.mark.parametrize("shared", [None, 0.2])
-@pytest.mark.parametrize(("intercept", "pooling"), [(True, 0.3), (True, np.inf), (False, np.inf)])
+@pytest.mark.parametrize(
+    ("intercept", "intercept_penalty"), [(True, 0.3), (True, np.inf), (False, np.inf)]
+)
 def test_it_inverts_the_explicit_hessian(
-    packed, picked, loss, learned, shared, intercept, pooling, monkeypatch
+    packed, picked, loss, learned, shared, intercept, intercept_penalty, monkeypatch
 ):
-    monkeypatch.setattr(systems, "PASSES", 1e9)
+    monkeypatch.setattr(systems, "PASSES_PER_EFOLD", 1e9)
     datafit = wide(P, packed=packed, picked=picked, loss=loss)
-    system = system_of(datafit, state_of(learned, shared, intercept, pooling))
+    system = system_of(datafit, state_of(learned, shared, intercept, intercept_penalty))
     exact = np.linalg.solve(system.matrix(), system.right())
     found = system._by_rows(0.5)(system.right())
     np.testing.assert_allclose(found, exact, atol=1e-9)
@@ -60,10 +64,12 @@ def test_it_inverts_the_explicit_hessian(
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.floats(1e-4, 1e4), st.booleans())
 def test_it_is_an_inverse_for_any_penalty(seed, strength, learned):
-    with mock.patch.object(systems, "PASSES", 1e9):
+    with mock.patch.object(systems, "PASSES_PER_EFOLD", 1e9):
         system = system_of(
             wide(P, seed),
-            state_of(learned, strength=strength, intercept=False, pooling=np.inf, seed=seed),
+            state_of(
+                learned, strength=strength, intercept=False, intercept_penalty=np.inf, seed=seed
+            ),
         )
         right = np.random.default_rng(seed).standard_normal(system.size)
         found = system._by_rows(0.5)(right)
@@ -71,7 +77,7 @@ def test_it_is_an_inverse_for_any_penalty(seed, strength, learned):
 
 
 def test_the_shared_part_alone(monkeypatch):
-    monkeypatch.setattr(systems, "PASSES", 1e9)
+    monkeypatch.setattr(systems, "PASSES_PER_EFOLD", 1e9)
     system = system_of(wide(P), state_of(shared=0.2), factor=False)
     exact = np.linalg.solve(system.matrix(), system.right())
     np.testing.assert_allclose(system._by_rows(0.5)(system.right()), exact, atol=1e-9)
@@ -79,10 +85,10 @@ def test_the_shared_part_alone(monkeypatch):
 
 def test_where_it_is_not_worth_it(monkeypatch):
     """With more rows than features, rows with few entries, and where no digits would be left."""
-    monkeypatch.setattr(systems, "PASSES", 1e9)
+    monkeypatch.setattr(systems, "PASSES_PER_EFOLD", 1e9)
     assert system_of(wide(P), state_of())._by_rows(0.5) is not None
     assert system_of(wide(P), state_of(learned=False, strength=1e-12))._by_rows(0.5) is None
-    for room, name, value in ((systems, "PASSES", 1e-3), (row_kernels, "MOST_CELLS", 16)):
+    for room, name, value in ((systems, "PASSES_PER_EFOLD", 1e-3), (row_kernels, "MOST_CELLS", 16)):
         with mock.patch.object(room, name, value):
             assert system_of(wide(P), state_of())._by_rows(0.5) is None
 

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comtl import HierarchicalClassifier, HierarchicalRegressor
-from comtl.engine.problem import Columns
+from comtl.engine.problem import OutputColumns
 from comtl.hierarchical import population
 from comtl.hierarchical.likelihoods import Gaussian, GaussianRows
 from comtl.hierarchical.logistic_bound import Bernoulli, BernoulliRows
 from comtl.hierarchical.posterior import Prior
 from comtl.hierarchical.row_posterior import TaskRows, infer_rows, row_covariances
-from comtl.rows.fit_input import Rows
+from comtl.rows.fit_input import FitInput
 from test_evidence import FAMILIES, climbed, grams, never_falls, problem, structures
 
 
@@ -115,9 +115,9 @@ def test_bounds_agree(number, mean_variance):
             np.testing.assert_allclose(
                 getattr(other, name), expected, atol=1e-7 * scale, err_msg=name
             )
-        summed, _ = summed.improved(prior, one, 0.0)
+        summed, _ = summed.updated(prior, one, 0.0)
         # What suits the posterior is a matter of it, not of the prior that comes next.
-        by_rows, _ = by_rows.improved(replace(prior, mean_variance=3.0), other, 0.0)
+        by_rows, _ = by_rows.updated(replace(prior, mean_variance=3.0), other, 0.0)
 
 
 @pytest.mark.parametrize("structure", ["intercept", "isotropic", "diagonal", "full", "factor"])
@@ -142,8 +142,8 @@ def test_the_shorter_way_is_taken_for_classes():
     task, labels = np.repeat(np.arange(4), np.diff(offsets)), y > 0.0
     for features, kind in ((20, BernoulliRows), (3, Bernoulli)):
         model = HierarchicalClassifier("isotropic", max_iter=1)
-        cells = Rows(X[:, :features], labels, task, weights).read(model)
-        assert isinstance(model._population(cells, Columns.of(cells)).bernoulli(), kind)
+        cells = FitInput(X[:, :features], labels, task, weights).read(model)
+        assert isinstance(model._population(cells, OutputColumns.of(cells)).bernoulli(), kind)
 
 
 def test_the_shorter_way_is_taken():
@@ -151,6 +151,6 @@ def test_the_shorter_way_is_taken():
     task = np.repeat(np.arange(4), np.diff(offsets))
     for features, kind in ((20, GaussianRows), (3, Gaussian)):
         model = HierarchicalRegressor("isotropic", max_iter=1)
-        cells = Rows(X[:, :features], y, task, weights).read(model)
-        ready = model._population(cells, Columns.of(cells))
-        assert isinstance(ready.gaussian(own_noise=False), kind)
+        cells = FitInput(X[:, :features], y, task, weights).read(model)
+        ready = model._population(cells, OutputColumns.of(cells))
+        assert isinstance(ready.gaussian(heteroscedastic=False), kind)

@@ -301,7 +301,7 @@ def cut(tmp_path_factory):
     path = tmp_path_factory.mktemp("cut") / "m.comtl"
     model = comtl.MultitaskClassifier(cv=2, threshold="balanced_accuracy")
     model.fit(X, Y > np.quantile(Y, 0.8), task=TASK).save(path)
-    assert np.all(model.cuts_ != 0.0)
+    assert np.all(model.thresholds_ != 0.0)
     return model, path.read_bytes()
 
 
@@ -311,7 +311,7 @@ def test_a_cut_comes_back(cut, tmp_path):
     path.write_bytes(content)
     back = comtl.load(path)
     same_words(model, back)
-    np.testing.assert_array_equal(back.cuts_, model.cuts_)
+    np.testing.assert_array_equal(back.thresholds_, model.thresholds_)
     for name in ("decision_function", "predict_proba"):
         one, other = (getattr(each, name)(X, task=TASK) for each in (model, back))
         np.testing.assert_array_equal(one, other)
@@ -321,7 +321,7 @@ def test_a_cut_comes_back(cut, tmp_path):
     "value", [None, 0.5, {"#": "text", "dtype": "U1", "shape": [5], "value": list("abcde")}]
 )
 def test_cuts_of_others_are_refused(value, cut, tmp_path):
-    refused(forged(cut[1], put(*STATE, "cuts_", value=value)), tmp_path)
+    refused(forged(cut[1], put(*STATE, "thresholds_", value=value)), tmp_path)
 
 
 def test_a_newer_format_says_what_to_do(small, tmp_path):

@@ -125,8 +125,8 @@ def test_sylvester_preconditioner_saves_most_iterations(strength):
         "F": LearnedRelation.start(strength, point.F, 1e-2),
         "G": LearnedRelation.start(1.0, point.G, 1e-2),
     }
-    state = State(point, penalties, shared=0.5, intercept=True, pooling=2.0)
-    system = FeatureSystem(data, data.expand(point), state)
+    state = State(point, penalties, shared=0.5, intercept=True, intercept_penalty=2.0)
+    system = FeatureSystem(data, data.quadratic_at(point), state)
     counts = {}
     for name, preconditioner in (("none", None), ("sylvester", system.preconditioner())):
         solution = conjugate_gradient(

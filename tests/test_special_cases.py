@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.engine.alternation import Recipe, Schedule, alternate
-from comtl.engine.block_steps import Inner
+from comtl.engine.block_steps import InnerTolerance
 from comtl.engine.starts import start_state
 from comtl.factors import Factors, State
 from comtl.losses import Logistic
@@ -18,9 +18,9 @@ from comtl.penalties.relations import Relation
 from comtl.rows.design import Design
 from helpers import Problem, problem
 
-LONG = Schedule(max_iter=3_000, tol=1e-13, inner=Inner(1e-8, 500))
+LONG = Schedule(max_iter=3_000, tol=1e-13, inner=InnerTolerance(1e-8, 500))
 # Almost no smoothing in the end, lowered slowly: a tiny ε freezes the factors' spans.
-SHARP = Schedule(max_iter=60, tol=0.0, smoothing=1e-8, shrink=0.5, inner=Inner(1e-6, 500))
+SHARP = Schedule(max_iter=60, tol=0.0, smoothing=1e-8, shrink=0.5, inner=InnerTolerance(1e-6, 500))
 
 
 def loss_and_gradient(data: Problem, W):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from comtl import MultitaskRegressor
-from comtl.stacking.blending import stack_odds, stack_values
-from comtl.stacking.thresholds import METRICS, best_cuts
+from comtl.stacking.blending import blend_logistic, blend_squared
+from comtl.stacking.thresholds import METRICS, best_thresholds
 
 
 def test_weights_of_members_are_optimal():
@@ -13,12 +13,12 @@ def test_weights_of_members_are_optimal():
     scores = rng.standard_normal((200, 4))
     truth = scores[:, 0] - 0.5 * scores[:, 1] + rng.standard_normal(200)
     weights = rng.uniform(0.5, 2.0, 200)
-    found = stack_values(scores, truth, weights)
+    found = blend_squared(scores, truth, weights)
     slope = scores.T @ (weights * (scores @ found - truth))
     assert np.all(found >= 0) and np.all(slope >= -1e-8)
     np.testing.assert_allclose(slope[found > 0], 0.0, atol=1e-8)
     signs = np.where(truth > 0.3, 1.0, -1.0)
-    shares, shift = stack_odds(scores, signs, weights)
+    shares, shift = blend_logistic(scores, signs, weights)
     chance = 1.0 / (1.0 + np.exp(-(scores @ shares + shift)))
     gap = weights * (chance - (signs > 0))
     slope = scores.T @ gap
@@ -34,8 +34,8 @@ def test_weights_are_drawn_to_a_member_where_chance_may_have_made_their_gain(sta
 
     def weights(truth, base):
         if stack == "values":
-            return stack_values(scores, truth, np.ones(300), base)
-        return stack_odds(scores, np.where(truth > 0, 1.0, -1.0), np.ones(300), base)[0]
+            return blend_squared(scores, truth, np.ones(300), base)
+        return blend_logistic(scores, np.where(truth > 0, 1.0, -1.0), np.ones(300), base)[0]
 
     alone = np.eye(4)[1]
     told = scores @ [0.5, 0.2, 1.0, 0.0] + rng.standard_normal(300)
@@ -54,14 +54,14 @@ def test_weights_that_sum_to_one_count_rows_alike():
     scores = rng.standard_normal((80, 3))
     truth = scores @ [0.5, 0.2, 1.0] + 2.0 * rng.standard_normal(80)
     signs, ones, shares = np.where(truth > 0, 1.0, -1.0), np.ones(80), np.full(80, 1.0 / 80)
-    plain = stack_values(scores, truth, ones, 1)
-    assert 0.0 < plain[0] < stack_values(scores, truth, ones)[0]
-    np.testing.assert_allclose(stack_values(scores, truth, shares, 1), plain)
-    expected = stack_odds(scores, signs, ones, 1)[0]
-    np.testing.assert_allclose(stack_odds(scores, signs, shares, 1)[0], expected)
+    plain = blend_squared(scores, truth, ones, 1)
+    assert 0.0 < plain[0] < blend_squared(scores, truth, ones)[0]
+    np.testing.assert_allclose(blend_squared(scores, truth, shares, 1), plain)
+    expected = blend_logistic(scores, signs, ones, 1)[0]
+    np.testing.assert_allclose(blend_logistic(scores, signs, shares, 1)[0], expected)
     # Rows told twice are rows of weight two.
-    twice = stack_values(*(np.concatenate([it, it]) for it in (scores, truth, ones)), 1)
-    np.testing.assert_allclose(stack_values(scores, truth, 2.0 * ones, 1), twice)
+    twice = blend_squared(*(np.concatenate([it, it]) for it in (scores, truth, ones)), 1)
+    np.testing.assert_allclose(blend_squared(scores, truth, 2.0 * ones, 1), twice)
 
 
 def test_a_stack_with_little_signal_leans_on_the_mixed_model():
@@ -98,7 +98,7 @@ def test_no_cut_is_better(metric):
             ]
         )
 
-    cuts = best_cuts(metric, scores, 1.0 * truth, np.ones(300), task, 5)
+    cuts = best_thresholds(metric, scores, 1.0 * truth, np.ones(300), task, 5)
     assert value(cuts[task]) >= max(value(other) for other in np.linspace(-2, 2, 81)) - 0.01
     assert np.all(np.isfinite(cuts)) and len(cuts) == 5
 
@@ -107,5 +107,5 @@ def test_cuts_follow_the_level_of_a_task():
     rng = np.random.default_rng(0)
     task, level = np.repeat([0, 1], 200), np.repeat([-3.0, 3.0], 200)
     noise = rng.standard_normal(400)
-    cuts = best_cuts("macro_f1", level + noise, 1.0 * (noise > 0), np.ones(400), task, 2)
+    cuts = best_thresholds("macro_f1", level + noise, 1.0 * (noise > 0), np.ones(400), task, 2)
     np.testing.assert_allclose(cuts, [-3.0, 3.0], atol=0.3)

@@ -8,7 +8,7 @@ from scipy.optimize import nnls
 
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.engine import block_steps as steps
-from comtl.engine.block_steps import Inner, core_step, feature_step, shared_step, task_step
+from comtl.engine.block_steps import InnerTolerance, core_step, feature_step, shared_step, task_step
 from comtl.engine.feature_system import FeatureSystem
 from comtl.factors import State
 from comtl.losses import Logistic
@@ -19,19 +19,19 @@ from comtl.solvers.conjugate_gradient import conjugate_gradient
 from helpers import Problem, problem, random_factors
 
 EXACT = {"rtol": 1e-8, "atol": 1e-8}
-TIGHT = Inner(1e-12, 5_000)
+TIGHT = InnerTolerance(1e-12, 5_000)
 POOLINGS = [None, np.inf, 1.7]
 P, K1, K2 = 6, 3, 2
 
 
-def make_state(data, *, T=5, shared=None, pooling=None, core=False, K=K1, penalties=None):
-    """A state at random factors; ``pooling`` None means no intercept at all."""
+def make_state(data, *, T=5, shared=None, intercept_penalty=None, core=False, K=K1, penalties=None):
+    """A state at random factors; ``intercept_penalty`` None means no intercept at all."""
     point = random_factors(3, P, T, K, K2 if core else K, core=core)
     if shared is None:
         point = point.with_(shared=0.0 * point.shared)
-    if pooling is None or pooling == np.inf:
-        point = point.with_(deviations=0.0 * point.deviations)
-    if pooling is None:
+    if intercept_penalty is None or intercept_penalty == np.inf:
+        point = point.with_(random_intercepts=0.0 * point.random_intercepts)
+    if intercept_penalty is None:
         point = point.with_(offset=0.0)
     default = {
         "F": LearnedRelation.start(0.3, random_factors(4, P, T, K).F, 0.1),
@@ -44,14 +44,14 @@ def make_state(data, *, T=5, shared=None, pooling=None, core=False, K=K1, penalt
         point,
         default,
         shared=shared,
-        intercept=pooling is not None,
-        pooling=np.inf if pooling is None else pooling,
+        intercept=intercept_penalty is not None,
+        intercept_penalty=np.inf if intercept_penalty is None else intercept_penalty,
     )
 
 
 def across_columns(strength, factor):
     """The relation of a factor's columns."""
-    return AcrossColumns.of(LearnedRelation(strength)).started(factor, 0.1)
+    return AcrossColumns.of(LearnedRelation(strength)).initialised(factor, 0.1)
 
 
 def cell_derivatives(data, state, loss):
@@ -67,8 +67,8 @@ def tail(data, state):
     """Columns of the intercepts' unknowns, and their penalty."""
     member = np.eye(state.factors.G.shape[0])[data.codes]
     columns, penalty = np.zeros((len(data.y), 0)), np.zeros(0)
-    if state.pooled:
-        columns, penalty = member, np.full(member.shape[1], 2.0 * state.pooling)
+    if state.has_random_intercepts:
+        columns, penalty = member, np.full(member.shape[1], 2.0 * state.intercept_penalty)
     if state.intercept:
         columns, penalty = np.c_[columns, np.ones(len(data.y))], np.r_[penalty, 0.0]
     return columns, np.diag(penalty)
@@ -92,7 +92,7 @@ def explicit_features(data, state, loss, factor=True):
     X, slope, bend = cell_derivatives(data, state, loss)
     parts, penalties, here = [], [], []
     if factor:
-        mixed = point.mixing[data.codes]
+        mixed = point.loadings[data.codes]
         parts.append(X[:, :, None] * mixed[:, None, :])
         penalties.append(dense_penalty(state.penalties["F"], point.F, point.F.shape[1]))
         here.append(point.F)
@@ -107,15 +107,20 @@ def explicit_features(data, state, loss, factor=True):
     order = np.argsort(feature, kind="stable")
     penalty = block_diag(block_diag(*penalties)[np.ix_(order, order)], end_penalty)
     Z = np.c_[columns, ends]
-    deviations = point.deviations if state.pooled else np.zeros(0)
+    deviations = point.random_intercepts if state.has_random_intercepts else np.zeros(0)
     now = np.r_[np.concatenate(here, axis=1).ravel(), deviations, [point.offset] * state.intercept]
     return Z.T @ (bend[:, None] * Z) + penalty, -(Z.T @ slope + penalty @ now)
 
 
 SYSTEMS = [
-    pytest.param(shared, pooling, core, id=f"shared={shared}-pooling={pooling}-core={core}")
+    pytest.param(
+        shared,
+        intercept_penalty,
+        core,
+        id=f"shared={shared}-pooling={intercept_penalty}-core={core}",
+    )
     for shared in (None, 0.9)
-    for pooling in POOLINGS
+    for intercept_penalty in POOLINGS
     for core in (False, True)
 ]
 
@@ -123,14 +128,14 @@ SYSTEMS = [
 # ---- features -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shared,pooling,core", SYSTEMS)
+@pytest.mark.parametrize("shared,intercept_penalty,core", SYSTEMS)
 @pytest.mark.parametrize("kind", ["rows", "gram", "logistic"])
-def test_feature_system_is_the_kronecker_system(kind, shared, pooling, core):
+def test_feature_system_is_the_kronecker_system(kind, shared, intercept_penalty, core):
     data = problem(0, P, 5, 6, labels=kind == "logistic")
     loss = Logistic() if kind == "logistic" else data.rows().loss
     fit = data.gram() if kind == "gram" else data.rows(loss)
-    state = make_state(data, shared=shared, pooling=pooling, core=core)
-    system = FeatureSystem(fit, fit.expand(state.factors), state)
+    state = make_state(data, shared=shared, intercept_penalty=intercept_penalty, core=core)
+    system = FeatureSystem(fit, fit.quadratic_at(state.factors), state)
     matrix, right = explicit_features(data, state, loss)
     assert_allclose(system.matrix(), matrix, **EXACT)
     assert_allclose(system.right(), right, **EXACT)
@@ -145,36 +150,38 @@ def test_data_part_of_the_feature_system_is_a_sum_of_kronecker_products():
     data = problem(1, P, 5, 6)
     state = make_state(data, core=True, penalties={"F": Ridge(0.0)})
     fit = data.rows()
-    X, M = data.design.dense_rows(0, len(data.y)), state.factors.mixing
+    X, M = data.design.dense_rows(0, len(data.y)), state.factors.loadings
     expected = np.zeros((P * K1, P * K1))
     for t in range(5):
         mine = data.codes == t
         gram = X[mine].T @ (data.weights[mine, None] * X[mine])
         expected += 2.0 * np.kron(gram, np.outer(M[t], M[t]))
-    system = FeatureSystem(fit, fit.expand(state.factors), state)
+    system = FeatureSystem(fit, fit.quadratic_at(state.factors), state)
     assert_allclose(system.matrix(), expected, **EXACT)
 
 
-@pytest.mark.parametrize("shared,pooling,core", SYSTEMS)
+@pytest.mark.parametrize("shared,intercept_penalty,core", SYSTEMS)
 @pytest.mark.parametrize("limit,solver", [(1_000, "dense"), (0, "cg")])
 @pytest.mark.parametrize("across", [False, True])
 def test_feature_step_goes_to_the_minimum(
-    shared, pooling, core, limit, solver, across, monkeypatch
+    shared, intercept_penalty, core, limit, solver, across, monkeypatch
 ):
     monkeypatch.setattr(steps, "DENSE_UNKNOWNS", limit)
     data = problem(2, P, 5, 6)
     penalties = {"F": across_columns(0.3, random_factors(4, P, 5, K1).F)} if across else None
-    state = make_state(data, shared=shared, pooling=pooling, core=core, penalties=penalties)
+    state = make_state(
+        data, shared=shared, intercept_penalty=intercept_penalty, core=core, penalties=penalties
+    )
     fit = data.rows()
-    point, solution = feature_step(fit, fit.expand(state.factors), state, TIGHT)
+    point, solution = feature_step(fit, fit.quadratic_at(state.factors), state, TIGHT)
     assert solution.solver == solver
     _, right = explicit_features(data, state.at(point), fit.loss)
     assert_allclose(right, 0.0, atol=1e-7)
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("intercept_penalty", POOLINGS)
 @pytest.mark.parametrize("across", [False, True])
-def test_feature_step_is_exact_where_tasks_share_their_rows(across, pooling, monkeypatch):
+def test_feature_step_is_exact_where_tasks_share_their_rows(across, intercept_penalty, monkeypatch):
     monkeypatch.setattr(steps, "DENSE_UNKNOWNS", 0)
     rng = np.random.default_rng(0)
     n, T = 20, 5
@@ -182,18 +189,18 @@ def test_feature_step_is_exact_where_tasks_share_their_rows(across, pooling, mon
     stacked = Problem(np.tile(X, (T, 1)), Y.T.ravel(), np.tile(share, T), n * np.arange(T + 1))
     fit = GramDatafit.of_table(Design.standardized(X, share), Y, share)
     penalties = {"F": across_columns(0.3, random_factors(4, P, T, K1).F)} if across else None
-    state = make_state(stacked, pooling=pooling, penalties=penalties)
-    point, solution = feature_step(fit, fit.expand(state.factors), state, TIGHT)
+    state = make_state(stacked, intercept_penalty=intercept_penalty, penalties=penalties)
+    point, solution = feature_step(fit, fit.quadratic_at(state.factors), state, TIGHT)
     assert solution.solver == "sylvester"
     _, right = explicit_features(stacked, state.at(point), fit.loss)
     assert_allclose(right, 0.0, atol=1e-8)
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_shared_step_goes_to_the_minimum_of_its_block(pooling):
+@pytest.mark.parametrize("intercept_penalty", POOLINGS)
+def test_shared_step_goes_to_the_minimum_of_its_block(intercept_penalty):
     data = problem(3, P, 5, 6)
-    state, fit = make_state(data, shared=0.4, pooling=pooling), data.rows()
-    point, _ = shared_step(fit, fit.expand(state.factors), state, TIGHT)
+    state, fit = make_state(data, shared=0.4, intercept_penalty=intercept_penalty), data.rows()
+    point, _ = shared_step(fit, fit.quadratic_at(state.factors), state, TIGHT)
     _, right = explicit_features(data, state.at(point), fit.loss, factor=False)
     assert_allclose(right, 0.0, atol=1e-7)
     assert point.F is state.factors.F
@@ -203,9 +210,9 @@ def test_proximal_feature_step_equals_nonnegative_least_squares():
     data = problem(4, P, 5, 6)
     state, fit = make_state(data, penalties={"F": NonNegative(0.0)}), data.rows()
     start = state.factors.with_(F=np.abs(state.factors.F))
-    point, solution = feature_step(fit, fit.expand(start), state.at(start), TIGHT)
+    point, solution = feature_step(fit, fit.quadratic_at(start), state.at(start), TIGHT)
     X, *_ = cell_derivatives(data, state, fit.loss)
-    Z = (X[:, :, None] * state.factors.mixing[data.codes][:, None, :]).reshape(len(X), -1)
+    Z = (X[:, :, None] * state.factors.loadings[data.codes][:, None, :]).reshape(len(X), -1)
     root = np.sqrt(data.weights)
     expected = nnls(root[:, None] * Z, root * data.y, maxiter=10_000)[0]
     assert solution.solver == "proximal"
@@ -220,8 +227,8 @@ def explicit_tasks(data, state, loss):
     point = state.factors
     X, slope, bend = cell_derivatives(data, state, loss)
     T, K = point.G.shape
-    latent = X @ point.directions
-    if state.pooled:
+    latent = X @ point.feature_loadings
+    if state.has_random_intercepts:
         latent = np.c_[latent, np.ones(len(X))]
     width = latent.shape[1]
     Z = (np.eye(T)[data.codes][:, :, None] * latent[:, None, :]).reshape(len(X), -1)
@@ -229,26 +236,28 @@ def explicit_tasks(data, state, loss):
     relation = dense_penalty(state.penalties["G"], point.G, K).reshape(T, K, T, K)
     penalty[:, :K, :, :K] = relation
     now = point.G
-    if state.pooled:
-        penalty[np.arange(T), K, np.arange(T), K] = 2.0 * state.pooling
-        now = np.c_[now, point.deviations]
+    if state.has_random_intercepts:
+        penalty[np.arange(T), K, np.arange(T), K] = 2.0 * state.intercept_penalty
+        now = np.c_[now, point.random_intercepts]
     penalty = penalty.reshape(T * width, T * width)
     return Z.T @ (bend[:, None] * Z) + penalty, -(Z.T @ slope + penalty @ now.ravel())
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("intercept_penalty", POOLINGS)
 @pytest.mark.parametrize("core", [False, True])
 @pytest.mark.parametrize("T,K", [(5, 3), (2, 4), (1, 3)])
 @pytest.mark.parametrize("solver", ["woodbury", "cg", "blocks", "across"])
-def test_task_step_goes_to_the_minimum(pooling, core, T, K, solver, monkeypatch):
+def test_task_step_goes_to_the_minimum(intercept_penalty, core, T, K, solver, monkeypatch):
     monkeypatch.setattr(steps, "WOODBURY_WIDTH", 0 if solver == "cg" else 32)
     data = problem(5, P, T, 6)
     penalties = {"G": Ridge(0.6)} if solver == "blocks" else None
     if solver == "across":
         penalties = {"G": across_columns(0.5, random_factors(4, P, T, K2 if core else K).G)}
-    state = make_state(data, T=T, K=K, pooling=pooling, core=core, penalties=penalties)
+    state = make_state(
+        data, T=T, K=K, intercept_penalty=intercept_penalty, core=core, penalties=penalties
+    )
     fit = data.rows()
-    quadratic = fit.expand(state.factors).task_quadratic(state.factors.F)
+    quadratic = fit.quadratic_at(state.factors).task_quadratic(state.factors.F)
     point, solution = task_step(quadratic, state, TIGHT)
     assert solution.solver == ("blocks" if solver == "across" else solver)
     _, right = explicit_tasks(data, state.at(point), fit.loss)
@@ -266,8 +275,8 @@ def test_core_step_goes_to_the_minimum(penalty):
     data = problem(6, P, 5, 6)
     state, fit = make_state(data, core=True, penalties={"S": penalty}), data.rows()
     start = state.factors.with_(S=np.abs(state.factors.S))
-    quadratic = fit.expand(start).task_quadratic(start.F)
-    point, _ = core_step(quadratic, state.at(start), Inner(1e-10, 2_000))
+    quadratic = fit.quadratic_at(start).task_quadratic(start.F)
+    point, _ = core_step(quadratic, state.at(start), InnerTolerance(1e-10, 2_000))
     X, *_ = cell_derivatives(data, state, fit.loss)
     latent, G = X @ state.factors.F, state.factors.G[data.codes]
     Z = np.stack([np.kron(z, g) for z, g in zip(latent, G, strict=True)])
@@ -286,34 +295,37 @@ def test_core_step_goes_to_the_minimum(penalty):
     assert_allclose(slope + 2.0 * penalty.strength * point.S.ravel(), 0.0, atol=1e-7)
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_intercept_step_goes_to_the_minimum(pooling):
+@pytest.mark.parametrize("intercept_penalty", POOLINGS)
+def test_intercept_step_goes_to_the_minimum(intercept_penalty):
     data = problem(7, P, 5, 6)
-    state, fit = make_state(data, pooling=pooling), data.rows()
-    expansion = fit.expand(state.factors)
-    _, slopes = expansion.gradient(state.factors.mixing)
+    state, fit = make_state(data, intercept_penalty=intercept_penalty), data.rows()
+    expansion = fit.quadratic_at(state.factors)
+    _, slopes = expansion.gradient(state.factors.loadings)
     point = steps.intercept_step(slopes, expansion.curvature_sums, state)
     columns, penalty = tail(data, state.at(point))
     _, slope, _ = cell_derivatives(data, state.at(point), fit.loss)
-    now = np.r_[point.deviations if state.pooled else [], [point.offset] * state.intercept]
+    now = np.r_[
+        point.random_intercepts if state.has_random_intercepts else [],
+        [point.offset] * state.intercept,
+    ]
     assert_allclose(columns.T @ slope + penalty @ now, 0.0, atol=1e-9)
-    assert (point is state.factors) == (pooling is None)
+    assert (point is state.factors) == (intercept_penalty is None)
 
 
 @pytest.mark.parametrize("size", [-1e4, -800.0, -400.0, -100.0, 100.0, 400.0, 1e4])
 def test_tasks_beyond_doubt_have_no_say_in_the_pooling_of_intercepts(size):
     data = problem(8, P, 5, 6, labels=True)
-    fit, plain = data.rows(Logistic()), make_state(data, pooling=np.inf)
+    fit, plain = data.rows(Logistic()), make_state(data, intercept_penalty=np.inf)
     plain = plain.at(plain.factors.with_(F=0.1 * plain.factors.F))
 
-    def pooling(deviations):
-        state = plain.at(plain.factors.with_(deviations=deviations))
+    def intercept_penalty(deviations):
+        state = plain.at(plain.factors.with_(random_intercepts=deviations))
         return steps.intercept_pooling(
-            fit.expand(state.factors).task_quadratic(state.factors.F), fit, state
+            fit.quadratic_at(state.factors).task_quadratic(state.factors.F), fit, state
         )
 
-    usual = pooling(np.zeros(5))
+    usual = intercept_penalty(np.zeros(5))
     assert 0.0 < usual < np.inf
     # One task far out changes the estimate by its absence only; all of them leave none.
-    assert 0.1 * usual < pooling(np.array([size, 0.0, 0.0, 0.0, 0.0]))
-    assert pooling(np.full(5, size)) == np.inf
+    assert 0.1 * usual < intercept_penalty(np.array([size, 0.0, 0.0, 0.0, 0.0]))
+    assert intercept_penalty(np.full(5, size)) == np.inf

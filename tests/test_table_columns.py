@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from comtl.tables import Column, Encoder, TableError
-from comtl.tables.infer_types import Left, guess
+from comtl.tables.infer_types import SkippedColumn, guess
 from comtl.tables.labels import match_tasks, read_target, read_tasks, read_weights
 from comtl.tables.values import as_table
 
@@ -59,7 +59,7 @@ def test_kinds(values, kind):
 )
 def test_refused_with_advice(values, text):
     found = guess(column(*values), "x")
-    assert isinstance(found, Left) and found.refused
+    assert isinstance(found, SkippedColumn) and found.refused
     assert text in found.why
     assert "--drop x" in found.why
 
@@ -67,7 +67,7 @@ def test_refused_with_advice(values, text):
 @pytest.mark.parametrize("values", [[5, 5], ["a", "a"], [None, None], ["", "NA"], [True, True]])
 def test_constants_are_left_out(values):
     found = guess(column(*values), "x")
-    assert isinstance(found, Left) and not found.refused
+    assert isinstance(found, SkippedColumn) and not found.refused
     assert "left out" in found.why
 
 

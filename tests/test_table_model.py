@@ -124,7 +124,7 @@ def test_what_is_new_is_warned_about(regression):
         found = regression.predict(new)
     assert np.isfinite(found).all()
     with pytest.raises(TableError, match="--unseen mean"):
-        regression.ask(new, "refuse")
+        regression.prepare(new, "refuse")
 
 
 def test_rows_without_a_target_are_left_out():

@@ -18,7 +18,7 @@ from comtl.solvers.conjugate_gradient import conjugate_gradient
 from wide_rows import wide
 
 
-def state_of(datafit, shared=None, intercept=True, pooling=0.3, seed=1):
+def state_of(datafit, shared=None, intercept=True, intercept_penalty=0.3, seed=1):
     rng = np.random.default_rng(seed)
     P, T = datafit.n_features, datafit.n_tasks
     point = Factors(
@@ -27,21 +27,25 @@ def state_of(datafit, shared=None, intercept=True, pooling=0.3, seed=1):
         np.eye(T),
         shared=np.zeros(P),
         offset=0.0,
-        deviations=np.zeros(T),
+        random_intercepts=np.zeros(T),
     )
     penalties = {"F": Ridge(0.4), "G": Free()}
-    return State(point, penalties, frozenset({"G"}), shared, intercept, pooling, False)
+    return State(point, penalties, frozenset({"G"}), shared, intercept, intercept_penalty, False)
 
 
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("picked", [True, False])
 @pytest.mark.parametrize("loss", [Squared(), Logistic()])
 @pytest.mark.parametrize("shared", [None, 0.2])
-@pytest.mark.parametrize(("intercept", "pooling"), [(True, 0.3), (True, np.inf), (False, np.inf)])
-def test_kernels_invert_the_normal_equations(packed, picked, loss, shared, intercept, pooling):
+@pytest.mark.parametrize(
+    ("intercept", "intercept_penalty"), [(True, 0.3), (True, np.inf), (False, np.inf)]
+)
+def test_kernels_invert_the_normal_equations(
+    packed, picked, loss, shared, intercept, intercept_penalty
+):
     datafit = wide(12, packed=packed, picked=picked, loss=loss)
-    state = state_of(datafit, shared, intercept, pooling)
-    system = FeatureSystem(datafit, datafit.expand(state.factors), state)
+    state = state_of(datafit, shared, intercept, intercept_penalty)
+    system = FeatureSystem(datafit, datafit.quadratic_at(state.factors), state)
     assert system._by_task() is not None
     exact = np.linalg.lstsq(system.matrix(), system.right(), rcond=None)[0]
     found = conjugate_gradient(
@@ -57,7 +61,7 @@ def test_kernels_invert_the_normal_equations(packed, picked, loss, shared, inter
 @given(st.integers(0, 10**6), st.floats(1e-4, 1e4), st.floats(1e-3, 1e3))
 def test_the_inverse_is_one_for_any_penalties(seed, alpha, level):
     datafit = wide(12, seed)
-    expansion = datafit.expand(state_of(datafit).factors)
+    expansion = datafit.quadratic_at(state_of(datafit).factors)
     rng = np.random.default_rng(seed)
     right, sums = rng.standard_normal((12, 4)), rng.standard_normal(4)
     slopes, deviations = expansion.task_ridge(alpha, level, None)(right, sums)
@@ -68,13 +72,13 @@ def test_the_inverse_is_one_for_any_penalties(seed, alpha, level):
 
 def test_kernels_too_large_are_not_made():
     datafit = wide(12)
-    expansion = datafit.expand(state_of(datafit).factors)
+    expansion = datafit.quadratic_at(state_of(datafit).factors)
     assert expansion.task_ridge(1.0, 1.0, None) is not None
     for name, value in (("MOST_ROWS", 6), ("MOST_NUMBERS", 100)):
         with mock.patch.object(task_kernels, name, value):
             assert expansion.task_ridge(1.0, 1.0, None) is None
     narrow = wide(5)
-    assert narrow.expand(state_of(narrow).factors).task_ridge(1.0, 1.0, None) is None
+    assert narrow.quadratic_at(state_of(narrow).factors).task_ridge(1.0, 1.0, None) is None
 
 
 @pytest.mark.parametrize("model", [IndependentRegressor(0.1), MeanRegularizedRegressor(0.1)])
@@ -125,4 +129,4 @@ def test_next_to_no_penalty(kind, monkeypatch):
     model = kind(1e-10).fit(X, y, task=task)
     np.testing.assert_allclose(model.predict(X, task=task), y, atol=1e-2)
     datafit = wide(12)
-    assert datafit.expand(state_of(datafit).factors).task_ridge(1e-12, 1.0, None) is None
+    assert datafit.quadratic_at(state_of(datafit).factors).task_ridge(1e-12, 1.0, None) is None

@@ -7,11 +7,14 @@ from hypothesis import strategies as st
 from sklearn.model_selection import KFold, PredefinedSplit
 
 from comtl import MultitaskClassifier, MultitaskRegressor
-from comtl.engine.problem import Columns
+from comtl.engine.problem import OutputColumns
 from comtl.hierarchical.population import Population
-from comtl.rows.fit_input import Rows
-from comtl.stacking.default_members import classification_members, regression_members
-from comtl.stacking.shared_fits import WholeSums, learned, population_for
+from comtl.rows.fit_input import FitInput
+from comtl.stacking.default_members import (
+    default_classification_members,
+    default_regression_members,
+)
+from comtl.stacking.shared_fits import WholeSums, fit_members, population_for
 
 
 def table(rows=20, tasks=6, features=3, seed=0):
@@ -23,8 +26,8 @@ def table(rows=20, tasks=6, features=3, seed=0):
     return X, y + rng.normal(size=len(y)), task
 
 
-def cells(reader, X, y, task):
-    return Rows(X, y, task).read(reader)
+def cells(schema, X, y, task):
+    return FitInput(X, y, task).read(schema)
 
 
 @pytest.mark.parametrize("classes", [False, True])
@@ -33,11 +36,11 @@ def cells(reader, X, y, task):
 def test_members_fitted_together_are_those_fitted_alone(classes, rows, features):
     X, y, task = table(rows, features=features)
     stack = MultitaskClassifier() if classes else MultitaskRegressor()
-    make = classification_members if classes else regression_members
+    make = default_classification_members if classes else default_regression_members
     members = make(features, 6, together=6, sparse=False)
     data = cells(stack, X, y > np.median(y) if classes else y, task)
-    columns = Columns.of(data)
-    found = learned(list(members.values()), data, columns, population_for(stack, data, columns))
+    columns = OutputColumns.of(data)
+    found = fit_members(list(members.values()), data, columns, population_for(stack, data, columns))
     for name, member in zip(members, found, strict=True):
         if name.startswith(("factor ", "full")):
             continue  # They start from simpler fits, and are not taken to their tops.
@@ -63,14 +66,14 @@ def test_members_ask_for_the_grams_of_all_cells_once():
     (population,) = made
     assert "sums" in vars(population)
     assert population.datafit(Counted()._loss(), 3, 6) is population.sums
-    assert population.gaussian(own_noise=True).data is population.sums
+    assert population.gaussian(heteroscedastic=True).data is population.sums
 
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), share=st.floats(0.05, 0.9), shared=st.booleans())
 def test_sums_of_the_rest_follow_from_those_of_all(seed, share, shared):
     rng = np.random.default_rng(seed)
-    reader = MultitaskRegressor()
+    schema = MultitaskRegressor()
     if shared:
         X, task = rng.normal(size=(24, 3)), None
         y = rng.normal(size=(24, 4))
@@ -79,15 +82,15 @@ def test_sums_of_the_rest_follow_from_those_of_all(seed, share, shared):
     held = rng.random(len(X)) < share
     held[:2], held[-2:] = True, False
     all_cells, rest, few = (
-        cells(reader, X[part], y[part], None if task is None else task[part])
+        cells(schema, X[part], y[part], None if task is None else task[part])
         for part in (slice(None), ~held, held)
     )
     whole, direct = (
         Population.of(data, standardize=True, classification=False) for data in (all_cells, rest)
     )
-    models = list(regression_members(3, 6, together=6, sparse=False).values())
+    models = list(default_regression_members(3, 6, together=6, sparse=False).values())
     found = WholeSums.of(whole, models).without(few, direct)
-    assert found.told is not None and direct.told is None
+    assert found.known_moments is not None and direct.known_moments is None
     for name in ("gram", "moment", "energy"):
         expected = getattr(direct.sums, name)
         np.testing.assert_allclose(

@@ -83,11 +83,16 @@ def test_reference_concerned():
     found = drawn(rng, 1.0, 20, 20)
     best = min(("pooled", "separate"), key=lambda name: found.overall[name])
     assert found.verdict == Verdict("helps", best)
-    worse = {"pooled": found.gains["pooled"] - 5.0, "mean": found.gains["mean"] - 9.0}
+    worse = {
+        "pooled": found.loss_reduction["pooled"] - 5.0,
+        "mean": found.loss_reduction["mean"] - 9.0,
+    }
     overall = found.overall | {"pooled": 0.5, "mean": 0.7}
-    lost = replace(found, gains=found.gains | worse, overall=overall)
+    lost = replace(found, loss_reduction=found.loss_reduction | worse, overall=overall)
     assert lost.verdict == Verdict("harms", "pooled")
-    level = replace(found, gains=found.gains | {"mean": 0.0 * found.gains["mean"]})
+    level = replace(
+        found, loss_reduction=found.loss_reduction | {"mean": 0.0 * found.loss_reduction["mean"]}
+    )
     assert level.verdict == Verdict("unclear", "mean")
 
 
@@ -96,34 +101,38 @@ def test_the_larger_standard_error_counts():
     found = drawn(rng, 1.0, 2, 400, spread=0.0)
     steady = {name: np.full(2, 1.0) for name in REFERENCES}
     noisy = {name: np.full(2, 2.0) for name in REFERENCES}
-    assert replace(found, gains=steady).verdict.kind == "helps"
-    assert replace(found, gains=steady, gain_errors=noisy).verdict.kind == "unclear"
+    assert replace(found, loss_reduction=steady).verdict.kind == "helps"
+    assert replace(found, loss_reduction=steady, loss_reduction_se=noisy).verdict.kind == "unclear"
     apart = {name: np.array([3.0, -1.0]) for name in REFERENCES}
-    assert replace(found, gains=apart).verdict.kind == "unclear"
+    assert replace(found, loss_reduction=apart).verdict.kind == "unclear"
     heavy = np.array([1.0, 0.0])  # A task of no weight has no say.
-    assert replace(found, gains=apart, test_weights=heavy).verdict.kind == "helps"
+    assert replace(found, loss_reduction=apart, test_weights=heavy).verdict.kind == "helps"
 
 
 def test_a_row_without_standard_error_is_no_proof():
     one = drawn(np.random.default_rng(0), 5.0, 1, 2)
     unknown = {name: np.array([np.nan]) for name in REFERENCES}
-    one = replace(one, test_rows=np.array([1]), gain_errors=unknown)
+    one = replace(one, test_rows=np.array([1]), loss_reduction_se=unknown)
     assert one.verdict.kind == "unclear" and one.task_signs("separate").tolist() == [0]
-    assert replace(one, gains=unknown).verdict.kind == "unclear"
+    assert replace(one, loss_reduction=unknown).verdict.kind == "unclear"
 
 
 def test_comparisons_without_the_mean_are_judged():
     """Files of earlier versions hold gains over two reference models."""
     found = drawn(np.random.default_rng(0), 1.0, 20, 20)
-    gains = {name: found.gains[name] for name in REFERENCES[:2]}
-    assert replace(found, gains=gains).verdict == found.verdict
+    gains = {name: found.loss_reduction[name] for name in REFERENCES[:2]}
+    assert replace(found, loss_reduction=gains).verdict == found.verdict
 
 
 def test_signs_of_tasks_are_paired_t_tests():
     rng = np.random.default_rng(3)
     gaps = rng.normal(size=(300, 4)) + np.repeat([0.0, 2.0, -2.0], 100)[:, None]
     errors = {"pooled": gaps.std(axis=1, ddof=1) / 2.0}
-    found = replace(drawn(rng, T=300, n=4), gains={"pooled": gaps.mean(axis=1)}, gain_errors=errors)
+    found = replace(
+        drawn(rng, T=300, n=4),
+        loss_reduction={"pooled": gaps.mean(axis=1)},
+        loss_reduction_se=errors,
+    )
     test = ttest_1samp(gaps, 0.0, axis=1)
     expected = np.where(test.pvalue < 0.05, np.sign(test.statistic), 0)
     assert found.task_signs("pooled").tolist() == expected.tolist()

@@ -19,7 +19,7 @@ from comtl import (
     MultitaskRegressor,
     TaskStratifiedKFold,
 )
-from comtl.rows.fit_input import Rows
+from comtl.rows.fit_input import FitInput
 from comtl_reproduction.cells import Cell
 from comtl_reproduction.methods import METHODS, Method
 from comtl_reproduction.metrics import choose_cut
@@ -36,11 +36,11 @@ NAMES = (*OWN, BOOSTING, MIXED, *METHODS)
 
 def scores(problem: Problem, split: Split, method: str) -> np.ndarray:
     """Values, or scores that are positive for the second class, of the test rows."""
-    rows = Rows(split.X, split.y, split.task)
+    rows = FitInput(split.X, split.y, split.task)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         if method in OWN:
-            model = _own(problem, method).fit_within(rows)
+            model = _own(problem, method)._fit_quietly(rows)
         elif method == BOOSTING:
             return boosted(problem, split)
         elif method == MIXED:

@@ -8,7 +8,7 @@ from comtl import TaskStratifiedKFold
 from comtl.datasets import make_syn4
 from comtl.models import grid
 from comtl.models.search import search
-from comtl.rows.fit_input import Rows
+from comtl.rows.fit_input import FitInput
 from comtl_reproduction import methods, tuning
 from comtl_reproduction.methods import METHODS, Method
 from comtl_reproduction.metrics import choose_cut, macro_f, rmse
@@ -22,7 +22,7 @@ def data():
 
 
 def rows_of(data):
-    return Rows(data.X, data.y, data.task)
+    return FitInput(data.X, data.y, data.task)
 
 
 def test_rmse_is_the_unweighted_mean_over_tasks():
@@ -108,13 +108,13 @@ def test_pairs_and_grids_for_text():
 
 def test_scores_of_training_rows_come_from_models_that_have_not_seen_them(data):
     labels = np.where(data.y > 0, 1, -1)
-    rows = Rows(data.X, labels, data.task)
+    rows = FitInput(data.X, labels, data.task)
     model = METHODS["ITL"].model(text=True, alpha=1e-6)
     scores = held_out_scores(model, rows)
     seen = model.fit(rows.X, rows.y, task=rows.task).decision_function(rows.X, task=rows.task)
     # Twelve rows and five columns a task: what has been seen is fitted better.
     assert np.mean((seen - labels) ** 2) < 0.8 * np.mean((scores - labels) ** 2)
-    test = Rows(data.X_test, np.where(data.y_test > 0, 1, -1), data.task_test)
+    test = FitInput(data.X_test, np.where(data.y_test > 0, 1, -1), data.task_test)
     small = Method("pooled", "Pooled", {"alpha": (0.1, 1.0)})
     found = fit_and_score(small, rows, test)
     assert set(found) == set(COLUMNS)

@@ -22,17 +22,17 @@ from scipy import sparse
 from .adapt_residual import Sizes, Within, beyond_span, candidates, selection_losses
 from .arrays import Array, namespace, on_device
 from .datafits.rows_datafit import RowsDatafit
-from .engine.alternation import descend
-from .engine.block_steps import Inner, deviation_step, task_step
+from .engine.alternation import line_search
+from .engine.block_steps import InnerTolerance, deviation_step, task_step
 from .engine.memberships import task_moves
-from .engine.problem import Units
+from .engine.problem import Scaling
 from .factors import Factors, State
-from .linear import OwnRows
+from .linear import RowSparse
 from .losses import Loss
 from .penalties.factor_penalties import Ridge
-from .rows.observations import TaskData
+from .rows.observations import Observations
 
-New = tuple[Array, Array, sparse.csr_array | OwnRows | None]
+New = tuple[Array, Array, sparse.csr_array | RowSparse | None]
 """Task factor, intercepts and residual of new columns, in the user's units."""
 
 
@@ -47,36 +47,36 @@ class Adaptation:
     units : Units
         Those of the fit.
     loss : Loss
-        Loss of a cell.
+        Loss of an observation.
     within : callable
         Fits new tasks without a residual.
     """
 
     state: State
-    units: Units
+    units: Scaling
     loss: Loss
     within: Within
 
     @property
-    def whitener(self) -> Array | None:
+    def whitening(self) -> Array | None:
         """Coordinates in which the penalty of a new row of ``G`` is plain ridge."""
-        return self.state.penalties["G"].whitener(self.state.factors.G)
+        return self.state.penalties["G"].whitening(self.state.factors.G)
 
-    def rows(self, cells: TaskData) -> RowsDatafit:
-        """New cells in the units of the fit."""
+    def rows(self, cells: Observations) -> RowsDatafit:
+        """New observations in the units of the fit."""
         y = namespace(cells.weights).astype(self.units.target(cells.y), cells.dtype)
         design = self.units.design(cells.X)
         return RowsDatafit(design, y, cells.weights, cells.offsets, self.loss, cells.rows)
 
-    def losses(self, cells: TaskData) -> np.ndarray:
-        """Leave-one-out loss of the cells for each of the sizes to choose from."""
-        return selection_losses(self.rows(cells), self.state, self.whitener, self.within)
+    def losses(self, cells: Observations) -> np.ndarray:
+        """Leave-one-out loss of the observations for each of the sizes to choose from."""
+        return selection_losses(self.rows(cells), self.state, self.whitening, self.within)
 
     def best(self, losses: np.ndarray) -> Sizes:
         """The sizes with the lowest loss."""
-        return candidates(self.state, self.whitener is not None)[int(losses.argmin())]
+        return candidates(self.state, self.whitening is not None)[int(losses.argmin())]
 
-    def columns(self, cells: TaskData, sizes: Sizes | None) -> New:
+    def columns(self, cells: Observations, sizes: Sizes | None) -> New:
         """Columns of new tasks with a residual of given sizes, or within the span."""
         return _columns(self, self.rows(cells), sizes)
 
@@ -91,29 +91,31 @@ def adapt_columns(cells: Any, adaptation: Adaptation, *, residual: bool) -> New:
 
 def _columns(adaptation: Adaptation, fit: RowsDatafit, sizes: Sizes | None) -> New:
     state, units, within = adaptation.state, adaptation.units, adaptation.within
-    point, whitener = state.factors, adaptation.whitener
-    meeting = units.shift @ point.shared
-    beyond: sparse.csr_array | OwnRows | None = None
+    point, whitening = state.factors, adaptation.whitening
+    centre_offset = units.shift @ point.shared
+    beyond: sparse.csr_array | RowSparse | None = None
     if sizes is not None:
-        G, intercepts, own = beyond_span(fit, state, whitener, within, sizes)
-        meeting = meeting + own @ units.shift
+        G, intercepts, own = beyond_span(fit, state, whitening, within, sizes)
+        centre_offset = centre_offset + own @ units.shift
         own = own * (units.target_scale * units.inverse_scale)
-        beyond = OwnRows(np.arange(own.shape[0]), own) if on_device(own) else sparse.csr_array(own)
-        if not isinstance(beyond, OwnRows):
+        beyond = (
+            RowSparse(np.arange(own.shape[0]), own) if on_device(own) else sparse.csr_array(own)
+        )
+        if not isinstance(beyond, RowSparse):
             beyond.eliminate_zeros()
     else:
-        G, intercepts = within(fit, state, whitener)
-    meeting = meeting + G @ (units.shift @ point.directions)
-    return G, units.intercepts(intercepts, meeting), beyond
+        G, intercepts = within(fit, state, whitening)
+    centre_offset = centre_offset + G @ (units.shift @ point.feature_loadings)
+    return G, units.intercepts(intercepts, centre_offset), beyond
 
 
-def within_span(fit: RowsDatafit, state: State, whitener: Array | None) -> tuple[Array, Array]:
+def within_span(fit: RowsDatafit, state: State, whitening: Array | None) -> tuple[Array, Array]:
     """Task step on frozen directions, repeated where the loss is not quadratic."""
     point = state.factors
-    if whitener is None:
-        directions, back, penalty = point.directions, None, state.penalties["G"]
+    if whitening is None:
+        directions, back, penalty = point.feature_loadings, None, state.penalties["G"]
     else:
-        directions, back, penalty = point.directions @ whitener, whitener, Ridge(1.0)
+        directions, back, penalty = point.feature_loadings @ whitening, whitening, Ridge(1.0)
     xp = namespace(directions)
     G = xp.zeros((fit.n_tasks, directions.shape[1]), dtype=directions.dtype)
     G = penalty.prox(G, 1e-12)
@@ -122,20 +124,20 @@ def within_span(fit: RowsDatafit, state: State, whitener: Array | None) -> tuple
     frozen = replace(state, factors=start, penalties={"G": penalty}, fixed=frozenset())
     before = np.inf
     for _ in range(100):
-        expansion = fit.expand(frozen.factors)
+        expansion = fit.quadratic_at(frozen.factors)
         value = expansion.value + frozen.regularizer
         if before - value <= 1e-10 * abs(value):
             break
         before = value
         quadratic = expansion.task_quadratic(directions)
-        if penalty.hard:
+        if penalty.discrete:
             moved, _ = task_moves(fit, quadratic, frozen)
         else:
-            moved, _ = task_step(quadratic, frozen, Inner(1e-8, 1000))
-        frozen = descend(fit, frozen, frozen.at(moved))
+            moved, _ = task_step(quadratic, frozen, InnerTolerance(1e-8, 1000))
+        frozen = line_search(fit, frozen, frozen.at(moved))
         if not penalty.smooth:  # Else the task step moved the intercepts too.
-            at = fit.expand(frozen.factors)
+            at = fit.quadratic_at(frozen.factors)
             own = deviation_step(at.gradient(G[:, :0])[1], at.curvature_sums, frozen)
-            frozen = descend(fit, frozen, frozen.at(own))
+            frozen = line_search(fit, frozen, frozen.at(own))
     G = frozen.factors.G if back is None else frozen.factors.G @ back.T
     return G, frozen.factors.intercepts

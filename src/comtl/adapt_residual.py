@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from .arrays import Array, namespace, on_device, similar_sizes, taken, with_ones
+from .arrays import Array, namespace, on_device, similar_sizes, take, with_ones
 from .datafits.rows_datafit import RowsDatafit
 from .factors import State
 
@@ -64,10 +64,10 @@ class Batch:
         return namespace(self.own).astype(self.inside, self.own.dtype)
 
     def of_cells(self, values: Array) -> Array:
-        """Values of the cells, in the order of the batch."""
+        """Values of the observations, in the order of the batch."""
         if not on_device(values):
             return values[self.index]
-        return namespace(values).reshape(taken(values, self.index.ravel()), self.index.shape)
+        return namespace(values).reshape(take(values, self.index.ravel()), self.index.shape)
 
 
 def _turned(matrices: Array) -> Array:
@@ -76,7 +76,7 @@ def _turned(matrices: Array) -> Array:
 
 def candidates(state: State, smooth: bool) -> list[Sizes]:
     """Sizes to choose from, models of the new rows alone among them."""
-    model = 0.5 / state.pooling if state.pooled else 0.0
+    model = 0.5 / state.intercept_penalty if state.has_random_intercepts else 0.0
     intercepts = sorted({model, WIDE_INTERCEPT} if state.intercept else {0.0})
     factors = FACTOR_SIZES if smooth else (0.0,)
     grid = [Sizes(*sizes) for sizes in product(factors, RESIDUAL_SIZES, intercepts)]
@@ -85,29 +85,29 @@ def candidates(state: State, smooth: bool) -> list[Sizes]:
 
 
 def _start(
-    fit: RowsDatafit, state: State, whitener: Array | None, within: Within
+    fit: RowsDatafit, state: State, whitening: Array | None, within: Within
 ) -> tuple[Array, Array, Array, dict[bool, Array]]:
     """Task factor and intercepts to start from, the lift of rows, and scores with and without."""
     point = state.factors
     xp = namespace(point.G)
     G = xp.zeros((fit.n_tasks, point.G.shape[1]), dtype=point.G.dtype)
     intercepts = xp.full(fit.n_tasks, point.offset, dtype=G.dtype)
-    if whitener is None:
+    if whitening is None:
         G, intercepts = within(fit, state, None)
-        whitener = xp.eye(G.shape[1], dtype=G.dtype)
-    columns = xp.concat([point.directions, point.shared[:, None]], axis=1)
+        whitening = xp.eye(G.shape[1], dtype=G.dtype)
+    columns = xp.concat([point.feature_loadings, point.shared[:, None]], axis=1)
     bare = xp.full(fit.y.shape[0], point.offset, dtype=G.dtype)
     bases = {True: fit.scores(columns, with_ones(G), intercepts), False: bare}
-    return G, intercepts, whitener, bases
+    return G, intercepts, whitening, bases
 
 
 def selection_losses(
-    fit: RowsDatafit, state: State, whitener: Array | None, within: Within
+    fit: RowsDatafit, state: State, whitening: Array | None, within: Within
 ) -> np.ndarray:
     """Leave-one-out loss for each of the sizes to choose from."""
-    smooth, xp = whitener is not None, namespace(state.factors.G)
-    G, _, whitener, bases = _start(fit, state, whitener, within)
-    lift = state.factors.directions @ whitener
+    smooth, xp = whitening is not None, namespace(state.factors.G)
+    G, _, whitening, bases = _start(fit, state, whitening, within)
+    lift = state.factors.feature_loadings @ whitening
     tried = candidates(state, smooth)
     losses = np.zeros(len(tried))
     for batch in _batches(fit, lift, SELECTION_ROWS):
@@ -120,13 +120,13 @@ def selection_losses(
 
 
 def beyond_span(
-    fit: RowsDatafit, state: State, whitener: Array | None, within: Within, best: Sizes
+    fit: RowsDatafit, state: State, whitening: Array | None, within: Within, best: Sizes
 ) -> tuple[Array, Array, Array]:
     """Fit every new task with given sizes."""
     point = state.factors
     xp = namespace(point.G)
-    G, intercepts, whitener, bases = _start(fit, state, whitener, within)
-    lift = point.directions @ whitener
+    G, intercepts, whitening, bases = _start(fit, state, whitening, within)
+    lift = point.feature_loadings @ whitening
     beyond = xp.zeros((fit.n_tasks, fit.n_features), dtype=G.dtype)
     if not best.base:
         G, intercepts = xp.zeros_like(G), xp.full_like(intercepts, point.offset)
@@ -135,13 +135,13 @@ def beyond_span(
     for batch in _batches(fit, lift, None):
         dual, _ = _kernel_fit(fit, batch, best, bases[best.base])
         lifted = dual[:, :, None]
-        step = best.factor * 0.5 * xp.sum(batch.latent * lifted, axis=1) @ whitener.T
+        step = best.factor * 0.5 * xp.sum(batch.latent * lifted, axis=1) @ whitening.T
         own = best.residual * 0.5 * xp.sum(batch.own * lifted, axis=1)
         order.append(batch.tasks)
         moves.append((step, own, best.intercept * xp.sum(dual, axis=1)))
     # Batches hold every task once.
     back = np.argsort(np.concatenate(order))
-    step, own, rise = (taken(xp.concat(list(m), axis=0), back) for m in zip(*moves, strict=True))
+    step, own, rise = (take(xp.concat(list(m), axis=0), back) for m in zip(*moves, strict=True))
     return G + step, intercepts + rise, beyond + own
 
 
@@ -161,7 +161,7 @@ def _batches(fit: RowsDatafit, lift: Array, limit: int | None) -> Iterator[Batch
             rows = index if fit.rows is None else fit.rows[index]
             flat, back = np.unique(rows, return_inverse=True)
             xp = namespace(lift)
-            dense = taken(fit.design.take(flat), back.ravel())
+            dense = take(fit.design.take(flat), back.ravel())
             pad = xp.asarray(inside)
             own = xp.reshape(dense, (*rows.shape, fit.n_features))
             own = own * xp.astype(pad, own.dtype)[:, :, None]
@@ -258,15 +258,15 @@ def _base_keeps(fit: RowsDatafit, batch: Batch, G: Array, common: Array, state: 
     xp = namespace(G)
     y, score = batch.of_cells(fit.y), batch.of_cells(common)
     root = xp.sqrt(batch.of_cells(fit.weights) * fit.loss.curvature(y, score)) * batch.pad
-    used = xp.astype(taken(G, batch.tasks) != 0.0, G.dtype)[:, None, :]
+    used = xp.astype(take(G, batch.tasks) != 0.0, G.dtype)[:, None, :]
     features = root[:, :, None] * xp.concat(
-        [batch.latent * used, batch.pad[:, :, None] * float(state.pooled)], axis=2
+        [batch.latent * used, batch.pad[:, :, None] * float(state.has_random_intercepts)], axis=2
     )
     gram = _turned(features) @ features
     least = 1e-6 * xp.linalg.trace(gram)[:, None] + 1e-12
     ridge = least * xp.ones((1, features.shape[2]), dtype=least.dtype)
-    if state.pooled:
-        ridge[:, -1] += 2.0 * state.pooling
+    if state.has_random_intercepts:
+        ridge[:, -1] += 2.0 * state.intercept_penalty
     eye = xp.eye(features.shape[2], dtype=gram.dtype)
     solved = xp.linalg.solve(gram + ridge[:, :, None] * eye, _turned(features))
     return 1.0 - xp.sum(features * _turned(solved), axis=2)

@@ -28,7 +28,7 @@ class Factors:
         Common part ``w0`` of all tasks.
     offset : float
         Common part of the intercepts.
-    deviations : array of shape (T,)
+    random_intercepts : array of shape (T,)
         What each task's intercept adds to the offset.
 
     Examples
@@ -45,22 +45,22 @@ class Factors:
     G: Array
     shared: Array
     offset: float
-    deviations: Array
+    random_intercepts: Array
 
     @property
-    def mixing(self) -> Array:
+    def loadings(self) -> Array:
         """``M = G Sᵀ`` (T × K1): how each task mixes the columns of ``F``."""
         return self.G if self.S is None else self.G @ self.S.mT
 
     @property
-    def directions(self) -> Array:
+    def feature_loadings(self) -> Array:
         """``F S`` (P × K2): what each column of ``G`` stands for."""
         return self.F if self.S is None else self.F @ self.S
 
     @property
     def intercepts(self) -> Array:
         """Intercept of each task."""
-        return self.offset + self.deviations
+        return self.offset + self.random_intercepts
 
     @property
     def coef_shape(self) -> tuple[int, int]:
@@ -70,13 +70,13 @@ class Factors:
     @property
     def coef(self) -> Array:
         """Weights of all tasks, ``P × T``: for small sizes and for looking at."""
-        return self.shared[:, None] + self.F @ self.mixing.T
+        return self.shared[:, None] + self.F @ self.loadings.T
 
     def with_(self, **changes: Any) -> Factors:
         """Return a copy with some parts replaced."""
         return replace(self, **changes)
 
-    def towards(self, other: Factors, share: float) -> Factors:
+    def interpolate(self, other: Factors, share: float) -> Factors:
         """Return the point at ``share`` of the way to another: used along one block only."""
 
         def between(a: Any, b: Any) -> Any:
@@ -89,7 +89,7 @@ class Factors:
             between(self.G, other.G),
             between(self.shared, other.shared),
             between(self.offset, other.offset),
-            between(self.deviations, other.deviations),
+            between(self.random_intercepts, other.random_intercepts),
         )
 
 
@@ -145,9 +145,9 @@ class State:
         Ridge penalty of the common part ``w0``; None for no common part.
     intercept : bool
         Whether scores have an intercept.
-    pooling : float
+    intercept_penalty : float
         Penalty of the tasks' deviations from the common intercept; infinite for none.
-    pools : bool
+    estimates_pooling : bool
         Whether that penalty is estimated as the fit goes on; else it stays as given.
     """
 
@@ -156,8 +156,8 @@ class State:
     fixed: frozenset[str] = field(default_factory=frozenset)
     shared: float | None = None
     intercept: bool = True
-    pooling: float = float("inf")
-    pools: bool = True
+    intercept_penalty: float = float("inf")
+    estimates_pooling: bool = True
 
     @property
     def regularizer(self) -> float:
@@ -169,27 +169,27 @@ class State:
                 total += penalty.value(getattr(point, name))
         if self.shared is not None:
             total += self.shared * dot(point.shared, point.shared)
-        if self.pooled:
-            total += self.pooling * dot(point.deviations, point.deviations)
+        if self.has_random_intercepts:
+            total += self.intercept_penalty * dot(point.random_intercepts, point.random_intercepts)
         return total
 
     @property
-    def least(self) -> float:
+    def floor(self) -> float:
         """What the smoothing adds to the objective whatever the factors."""
-        return sum(p.least for name, p in self.penalties.items() if name not in self.fixed)
+        return sum(p.floor for name, p in self.penalties.items() if name not in self.fixed)
 
     @property
-    def pooled(self) -> bool:
+    def has_random_intercepts(self) -> bool:
         """Whether tasks have intercepts of their own."""
-        return self.intercept and self.pooling < float("inf")
+        return self.intercept and self.intercept_penalty < float("inf")
 
     @property
-    def settled(self) -> bool:
+    def is_annealed(self) -> bool:
         """Whether the smoothing of every penalty has come to rest."""
-        return all(p.settled for name, p in self.penalties.items() if name not in self.fixed)
+        return all(p.is_annealed for name, p in self.penalties.items() if name not in self.fixed)
 
     @property
-    def whole(self) -> bool:
+    def unfactored(self) -> bool:
         """Whether the task factor holds the weights themselves: a held square ``F``, one."""
         rows, columns = self.factors.F.shape
         return "F" in self.fixed and "G" not in self.fixed and rows == columns
@@ -206,7 +206,7 @@ class State:
         """Return a copy with some parts replaced."""
         return replace(self, **changes)
 
-    def refreshed(self, name: str) -> State:
+    def updated(self, name: str) -> State:
         """Return the state with one factor's relation brought up to date."""
-        fresh = self.penalties[name].refreshed(getattr(self.factors, name))
+        fresh = self.penalties[name].updated(getattr(self.factors, name))
         return self.penalized(**{name: fresh})

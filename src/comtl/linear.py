@@ -10,7 +10,16 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from .arrays import Array, is_packed, namespace, on_device, row_dots, taken, to_numpy, with_ones
+from .arrays import (
+    Array,
+    is_device_sparse,
+    namespace,
+    on_device,
+    row_dots,
+    take,
+    to_numpy,
+    with_ones,
+)
 from .rows.blocks import RowBlocks
 from .saving.registry import saved
 
@@ -32,8 +41,8 @@ class LinearTasks:
         Part common to all tasks.
     intercepts : ndarray of shape (T,)
         Intercept of each task.
-    residual : csr_array of shape (T, P), OwnRows or None
-        What adapted tasks have beyond the factors; OwnRows on a device.
+    residual : csr_array of shape (T, P), RowSparse or None
+        What adapted tasks have beyond the factors; RowSparse on a device.
 
     Examples
     --------
@@ -101,7 +110,7 @@ class LinearTasks:
         if on_device(X):
             with np.errstate(invalid="ignore", over="ignore"):
                 return self._device_scores(X, codes)
-        columns, mixing = self._columns()
+        columns, loadings = self._columns()
         blocks = RowBlocks(X)
         scores = np.empty(codes.shape, dtype=np.result_type(X.dtype, columns.dtype))
 
@@ -112,7 +121,7 @@ class LinearTasks:
                 latent, own = block.forward(columns), codes[block.start : block.stop]
                 for place in np.ndindex(own.shape[1:]):
                     one = own[:, *place]
-                    score = row_dots(latent, mixing.take(one, axis=0)) + self.intercepts.take(one)
+                    score = row_dots(latent, loadings.take(one, axis=0)) + self.intercepts.take(one)
                     scores[block.start : block.stop, *place] = score
 
         for _ in blocks.each(part, columns.shape[1]):
@@ -124,13 +133,13 @@ class LinearTasks:
 
     def _device_scores(self, X: Array, codes: np.ndarray) -> Array:
         """Scores where the rows lie: in the wider of the types of rows and weights."""
-        columns, mixing = self._columns()
+        columns, loadings = self._columns()
         xp = namespace(columns)
-        rows, columns, mixing, intercepts = one_type(X, columns, mixing, self.intercepts)
+        rows, columns, loadings, intercepts = one_type(X, columns, loadings, self.intercepts)
         latent = RowBlocks(rows).forward(columns)
         parts = []
         for own in codes.reshape(len(codes), -1).T:
-            score = row_dots(latent, taken(mixing, own)) + taken(intercepts, own)
+            score = row_dots(latent, take(loadings, own)) + take(intercepts, own)
             if self.residual is not None:
                 score = score + xp.astype(self.residual.scores(X, own), score.dtype)
             parts.append(score)
@@ -138,17 +147,17 @@ class LinearTasks:
 
     def table(self, X: Any) -> Array:
         """Score of each row for every task, ``(n, T)``."""
-        columns, mixing = self._columns()
+        columns, loadings = self._columns()
         if on_device(X):
-            rows, columns, mixing, intercepts = one_type(X, columns, mixing, self.intercepts)
+            rows, columns, loadings, intercepts = one_type(X, columns, loadings, self.intercepts)
             blocks = RowBlocks(rows)
             with np.errstate(invalid="ignore", over="ignore"):
-                scores = blocks.forward(columns) @ mixing.T + intercepts
+                scores = blocks.forward(columns) @ loadings.T + intercepts
                 if self.residual is None:
                     return scores
                 return scores + blocks.forward(one_type(rows, self.residual.toarray())[1].T)
         with np.errstate(invalid="ignore", over="ignore"):
-            scores = RowBlocks(X).forward(columns) @ mixing.T
+            scores = RowBlocks(X).forward(columns) @ loadings.T
             scores += self.intercepts
         return scores if self.residual is None else scores + (self.residual @ X.T).T
 
@@ -194,7 +203,7 @@ class LinearTasks:
         features = self.directions.shape[0]
         if on_device(self.task_factor) and (self.residual is not None or residual is not None):
             own, other = (
-                OwnRows.none(n, features, self.shared) if r is None else r
+                RowSparse.none(n, features, self.shared) if r is None else r
                 for n, r in ((self.n_tasks, self.residual), (intercepts.shape[0], residual))
             )
             return self._below(task_factor, intercepts, own.below(other))
@@ -212,7 +221,7 @@ def one_type(*arrays: Array) -> list[Array]:
     xp = namespace(*arrays)
     wide = xp.float64 if any(a.dtype == xp.float64 for a in arrays) else xp.float32
     return [
-        a if a.dtype == wide else a.astype(wide) if is_packed(a) else xp.astype(a, wide)
+        a if a.dtype == wide else a.astype(wide) if is_device_sparse(a) else xp.astype(a, wide)
         for a in arrays
     ]
 
@@ -221,7 +230,7 @@ _PAIR_CELLS = 2**24
 
 
 @dataclass(frozen=True, eq=False)
-class OwnRows:
+class RowSparse:
     """Matrix of tasks by features, most of whose rows are zero.
 
     Parameters
@@ -234,8 +243,8 @@ class OwnRows:
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.linear import OwnRows
-    >>> OwnRows(np.array([-1, 0]), np.array([[1.0, 2.0]])).toarray()
+    >>> from comtl.linear import RowSparse
+    >>> RowSparse(np.array([-1, 0]), np.array([[1.0, 2.0]])).toarray()
     array([[0., 0.],
            [1., 2.]])
     """
@@ -244,7 +253,7 @@ class OwnRows:
     rows: Array
 
     @classmethod
-    def none(cls, tasks: int, features: int, like: Array) -> OwnRows:
+    def none(cls, tasks: int, features: int, like: Array) -> RowSparse:
         """Tasks without rows."""
         empty = namespace(like).zeros((0, features), dtype=like.dtype)
         return cls(np.full(tasks, -1), empty)
@@ -258,7 +267,7 @@ class OwnRows:
         """Return the dense matrix."""
         xp = namespace(self.rows)
         blank = xp.zeros((1, self.rows.shape[1]), dtype=self.rows.dtype)
-        return taken(xp.concat([self.rows, blank], axis=0), self.places % (self.rows.shape[0] + 1))
+        return take(xp.concat([self.rows, blank], axis=0), self.places % (self.rows.shape[0] + 1))
 
     def to_scipy(self) -> sparse.csr_array:
         """Return the same matrix as SciPy holds it."""
@@ -267,20 +276,20 @@ class OwnRows:
         table[mine] = to_numpy(self.rows)[self.places[mine]]
         return sparse.csr_array(table)
 
-    def below(self, other: OwnRows) -> OwnRows:
+    def below(self, other: RowSparse) -> RowSparse:
         """Further tasks below these."""
         moved = np.where(other.places >= 0, other.places + self.rows.shape[0], -1)
         rows = namespace(self.rows).concat([self.rows, other.rows], axis=0)
-        return OwnRows(np.concatenate([self.places, moved]), rows)
+        return RowSparse(np.concatenate([self.places, moved]), rows)
 
-    def with_means(self, share: np.ndarray) -> OwnRows:
+    def with_means(self, share: np.ndarray) -> RowSparse:
         """Append means of the tasks, with a share of each."""
         xp = namespace(self.rows)
         mine = np.flatnonzero(self.places >= 0)
         weights = np.zeros((len(share), self.rows.shape[0]))
         weights[:, self.places[mine]] = share[:, mine]
         means = xp.asarray(weights, dtype=self.rows.dtype) @ self.rows
-        return self.below(OwnRows(np.arange(len(share)), means))
+        return self.below(RowSparse(np.arange(len(share)), means))
 
     def scores(self, X: Array, codes: np.ndarray) -> Array:
         """Product of each row of X with that of its task."""
@@ -291,12 +300,12 @@ class OwnRows:
         parts = [xp.zeros(1, dtype=self.rows.dtype)]
         for start in range(0, len(touched), step):
             some = touched[start : start + step]
-            rows = taken(X, some)
-            rows = rows.dense(0, len(some)) if is_packed(rows) else rows
-            parts.append(row_dots(rows, taken(self.rows, places[some])))
+            rows = take(X, some)
+            rows = rows.dense(0, len(some)) if is_device_sparse(rows) else rows
+            parts.append(row_dots(rows, take(self.rows, places[some])))
         back = np.zeros(len(codes), dtype=np.intp)
         back[touched] = np.arange(len(touched)) + 1
-        return taken(xp.concat(parts), back)
+        return take(xp.concat(parts), back)
 
 
 Model = TypeVar("Model")
@@ -320,7 +329,7 @@ def numpy_copy(value: Model) -> Model:
 def _converted(value: Any) -> Any:
     if on_device(value):
         return to_numpy(value)
-    if isinstance(value, OwnRows):
+    if isinstance(value, RowSparse):
         return value.to_scipy()
     if isinstance(value, BaseEstimator) or type(value) in (list, tuple, dict):
         parts = _parts(value)

@@ -34,15 +34,15 @@ class Loss(ABC):
         """Second derivative by the score, never negative."""
 
     @abstractmethod
-    def dispersion(self, deviance: float, freedom: float) -> float:
+    def dispersion(self, deviance: float, df: float) -> float:
         """Variance of a working response of curvature one, ``deviance`` being its spread."""
 
     @abstractmethod
-    def chance(self, score: Array) -> Array:
+    def probability(self, score: Array) -> Array:
         """Probability of the label +1."""
 
     @abstractmethod
-    def shares(self, scores: Array, seen: Array) -> Array:
+    def class_probabilities(self, scores: Array, seen: Array) -> Array:
         """Probabilities of several classes (columns) from the score of each against the rest.
 
         ``seen`` marks the classes that a row may have.
@@ -72,13 +72,13 @@ class Squared(Loss):
     def curvature(self, y: Array, score: Array) -> Array:
         return namespace(score).full_like(score, 2.0)
 
-    def dispersion(self, deviance: float, freedom: float) -> float:
-        return deviance / freedom
+    def dispersion(self, deviance: float, df: float) -> float:
+        return deviance / df
 
-    def chance(self, score: Array) -> Array:
+    def probability(self, score: Array) -> Array:
         return namespace(score).clip(0.5 * (1.0 + score), min=0.0, max=1.0)
 
-    def shares(self, scores: Array, seen: Array) -> Array:
+    def class_probabilities(self, scores: Array, seen: Array) -> Array:
         # The scores estimate the probabilities themselves: take the nearest that sum to one.
         xp = namespace(scores)
         out = -2.0 - 2.0 * xp.max(xp.abs(scores))
@@ -109,13 +109,13 @@ class Logistic(Loss):
     def curvature(self, y: Array, score: Array) -> Array:
         return sigmoid(score) * sigmoid(-score)
 
-    def dispersion(self, deviance: float, freedom: float) -> float:
+    def dispersion(self, deviance: float, df: float) -> float:
         return 1.0
 
-    def chance(self, score: Array) -> Array:
+    def probability(self, score: Array) -> Array:
         return sigmoid(score)
 
-    def shares(self, scores: Array, seen: Array) -> Array:
+    def class_probabilities(self, scores: Array, seen: Array) -> Array:
         xp = namespace(scores)
         least = float(xp.finfo(scores.dtype).smallest_normal)
         chance = xp.where(seen, xp.clip(sigmoid(scores), min=least), xp.zeros_like(scores))

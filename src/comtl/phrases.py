@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
+def count_noun(number: int, one: str, many: str | None = None) -> str:
     """A number with its noun.
 
     Examples
     --------
-    >>> from comtl.phrases import counted
-    >>> counted(1, "row"), counted(2000, "row"), counted(2, "class", "classes")
+    >>> from comtl.phrases import count_noun
+    >>> count_noun(1, "row"), count_noun(2000, "row"), count_noun(2, "class", "classes")
     ('1 row', '2,000 rows', '2 classes')
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 FOLDER = Path(__file__).parent
-Fits = dict[str, dict[str, np.ndarray]]
+FoldFits = dict[str, dict[str, np.ndarray]]
 
 
-def write_fits(fits: Fits, about: dict[str, str]) -> None:
+def write_fits(fits: FoldFits, about: dict[str, str]) -> None:
     shapes = {
         name: {part: value.shape for part, value in fit.items()} for name, fit in fits.items()
     }
@@ -22,10 +22,10 @@ def write_fits(fits: Fits, about: dict[str, str]) -> None:
     (FOLDER / "fits.json").write_text(text)
 
 
-def read_fits() -> Fits:
+def read_fits() -> FoldFits:
     shapes = json.loads((FOLDER / "fits.json").read_text())["shapes"]
     values, at = np.load(FOLDER / "fits.npz")["values"], 0
-    fits: Fits = {}
+    fits: FoldFits = {}
     for name, parts in shapes.items():
         fits[name] = {}
         for part, shape in parts.items():

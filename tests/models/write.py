@@ -15,7 +15,10 @@ import pandas as pd
 
 import comtl
 from comtl import baselines
-from comtl.hierarchical.coregionalised import RelatedClassifier, RelatedRegressor
+from comtl.hierarchical.coregionalised import (
+    CoregionalisedRidgeClassifier,
+    CoregionalisedRidgeRegressor,
+)
 from comtl.tables import TableModel, fit_table
 
 rng = np.random.default_rng(0)
@@ -48,8 +51,8 @@ def estimators() -> dict[str, tuple[Any, Any]]:
     two, tri = comtl.BiFactorRegressor, comtl.TriFactorRegressor
     folds = comtl.TaskStratifiedKFold(2, random_state=0)
     return found | {
-        "RelatedRegressor": (RelatedRegressor(), Y),
-        "RelatedClassifier": (RelatedClassifier(), TWO),
+        "CoregionalisedRidgeRegressor": (CoregionalisedRidgeRegressor(), Y),
+        "CoregionalisedRidgeClassifier": (CoregionalisedRidgeClassifier(), TWO),
         "columns": (two(2, random_state=0), np.column_stack([Y, BENT, -Y])),
         "three-classes": (comtl.BiFactorClassifier(2, random_state=0), THREE),
         "three-classes-stacked": (comtl.MultitaskClassifier(cv=2), THREE),

@@ -70,7 +70,7 @@ def feature_system(
         F, G = rng.standard_normal((P, K)), rng.standard_normal((T, K))
         penalty = LearnedRelation.start(strength, F, smoothing)
         state = state.at(state.factors.with_(F=F, G=G)).penalized(F=penalty)
-    return FeatureSystem(datafit, datafit.expand(state.factors), state)
+    return FeatureSystem(datafit, datafit.quadratic_at(state.factors), state)
 
 
 def condition_number(system: FeatureSystem, explicit: int = EXPLICIT_UNKNOWNS) -> float:

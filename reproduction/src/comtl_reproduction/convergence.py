@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from comtl.models.cofactor_estimators import BiFactorRegressor, TriFactorRegressor
-from comtl.rows.fit_input import Rows
+from comtl.rows.fit_input import FitInput
 
 from .cells import Cell, Row
 from .conditioning import CG_TOLERANCE, SCENES, count_iterations, synthetic
@@ -47,7 +47,7 @@ def count_sweeps(name: str, method: str, tol: float, seed: int) -> dict[str, Any
     free = {"core_penalty": None} if method == "TriFactor-free" else {}
     settings = {"alpha_feature": 0.1, "alpha_task": 1.0, "tol": tol, "max_iter": 5000}
     model = MODELS[method](random_state=seed, **settings, **free)
-    model.fit_within(Rows(data.X, data.y, data.task))
+    model._fit_quietly(FitInput(data.X, data.y, data.task))
     sweeps = model.n_iter_ if model.converged_ else math.nan
     return {"sweeps": sweeps, "plain": "", "preconditioned": "", "condition": ""}
 

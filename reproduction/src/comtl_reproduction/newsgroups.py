@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from comtl.models.factor_model import FactorModel
-from comtl.rows.fit_input import Rows
+from comtl.rows.fit_input import FitInput
 
 from . import paper
 from .cells import Cell, Row
@@ -35,13 +35,13 @@ ROWS = ("ridge", *NAMES[1:], *(f"{name} + residual" for name in NAMES[1:]))
 def work(target: int, method: str, seed: int) -> dict[str, Any]:
     """Figures of one cell: within the span of the factors, and with a residual beyond it."""
     data = load_newsgroups(target, random_state=seed)
-    new = Rows(data.X_target, data.y_target, data.task_target)
-    test = Rows(data.X_test, data.y_test, data.task_test)
+    new = FitInput(data.X_target, data.y_target, data.task_target)
+    test = FitInput(data.X_test, data.y_test, data.task_test)
     if method == "ridge":
         tuned = tune(METHODS["ITL"], new, text=True)
         models = {"": (tuned.model, held_out_scores(tuned.model, new))}
     else:
-        tuned = tune(METHODS[method], Rows(data.X, data.y, data.task), text=True)
+        tuned = tune(METHODS[method], FitInput(data.X, data.y, data.task), text=True)
         endings = {"": False, "_residual": True}
         models = {end: _adapted(tuned.model, new, residual=own) for end, own in endings.items()}
     found: dict[str, Any] = {**dict.fromkeys(COLUMNS, ""), "setting": setting_text(tuned.setting)}
@@ -53,7 +53,9 @@ def work(target: int, method: str, seed: int) -> dict[str, Any]:
     return found
 
 
-def _adapted(model: FactorModel, new: Rows, *, residual: bool) -> tuple[FactorModel, np.ndarray]:
+def _adapted(
+    model: FactorModel, new: FitInput, *, residual: bool
+) -> tuple[FactorModel, np.ndarray]:
     """Model that knows the new task, and scores of its rows by models adapted without them."""
     scores = np.zeros(len(new.y))
     for train, test in new.splits(model, FOLDS):

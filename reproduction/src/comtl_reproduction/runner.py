@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from .cells import Cell, ExperimentError, Store
 
-Outcome = tuple[int, Mapping[str, Any], float]
-Outcomes = Generator[Outcome, None, None]
+TimedValues = tuple[int, Mapping[str, Any], float]
+Outcomes = Generator[TimedValues, None, None]
 
 
 def run_cells(
@@ -89,7 +89,7 @@ def _in_processes(cells: Sequence[Cell], missing: Sequence[int], jobs: int) -> O
         ) from None
 
 
-def _timed(index: int, cell: Cell) -> Outcome:
+def _timed(index: int, cell: Cell) -> TimedValues:
     begun = time.perf_counter()
     try:
         with threadpool_limits(1):

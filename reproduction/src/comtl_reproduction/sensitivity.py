@@ -13,7 +13,7 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from comtl.datasets import make_syn5
-from comtl.rows.fit_input import Rows
+from comtl.rows.fit_input import FitInput
 
 from .cells import Cell, Row
 from .experiment import Experiment, Options
@@ -45,7 +45,7 @@ def work(data: str, method: str, alpha: float, K1: int, K2: int, seed: int) -> d
     rows = _load(data, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit_within(Rows(rows.X, rows.y, rows.task))
+        model._fit_quietly(FitInput(rows.X, rows.y, rows.task))
     guess = model.predict(rows.X_test, task=rows.task_test)
     if text:
         return {"value": macro_f(rows.y_test > 0, guess > 0, rows.task_test)["f"]}

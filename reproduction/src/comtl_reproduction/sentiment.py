@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from comtl.rows.fit_input import Rows
+from comtl.rows.fit_input import FitInput
 
 from . import paper
 from .cells import Cell, Row
@@ -22,7 +22,10 @@ QUICK = ("STL", "BiFactor")
 def work(experiment: str, method: str, seed: int) -> dict[str, Any]:
     """Figures of one cell."""
     data = load_sentiment(experiment, random_state=seed)
-    train, test = Rows(data.X, data.y, data.task), Rows(data.X_test, data.y_test, data.task_test)
+    train, test = (
+        FitInput(data.X, data.y, data.task),
+        FitInput(data.X_test, data.y_test, data.task_test),
+    )
     return fit_and_score(METHODS[method], train, test)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from comtl.datasets import SYNTHETIC as MAKERS
-from comtl.rows.fit_input import Rows
+from comtl.rows.fit_input import FitInput
 
 from . import paper
 from .cells import Cell, Row
@@ -22,7 +22,7 @@ COLUMNS = ("rmse", "rmse_pooled", "cv_loss", "setting")
 
 def fit_and_score(data: Any, method: str) -> dict[str, Any]:
     """Tune a method on the training rows of a regression and measure it on the others."""
-    tuned = tune(METHODS[method], Rows(data.X, data.y, data.task))
+    tuned = tune(METHODS[method], FitInput(data.X, data.y, data.task))
     guess = tuned.model.predict(data.X_test, task=data.task_test)
     errors = rmse(data.y_test, guess, data.task_test)
     return {**errors, "cv_loss": tuned.loss, "setting": setting_text(tuned.setting)}

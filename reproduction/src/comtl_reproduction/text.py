@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from comtl.models.factor_model import FactorModel
-from comtl.rows.fit_input import Rows
+from comtl.rows.fit_input import FitInput
 
 from .methods import Method
 from .metrics import choose_cut, macro_f
@@ -21,19 +21,19 @@ COLUMNS = ("f", "f_pooled", "f_cut", "f_cut_pooled", "f_train", "cv_loss", "sett
 """Macro-F at a cut of zero, at the cut chosen on training rows, and what it reached there."""
 
 
-def held_out_scores(model: FactorModel, rows: Rows) -> np.ndarray:
+def held_out_scores(model: FactorModel, rows: FitInput) -> np.ndarray:
     """Scores of the training rows by models that have not seen them."""
     scores = np.zeros(len(rows.y))
     for train, test in rows.splits(model, FOLDS):
         part, rest = rows.take(train), rows.take(test)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted = clone(model).fit_within(part)
+            fitted = clone(model)._fit_quietly(part)
         scores[test] = fitted.decision_function(rest.X, task=rest.task)
     return scores
 
 
-def fit_and_score(method: Method, rows: Rows, test: Rows) -> dict[str, Any]:
+def fit_and_score(method: Method, rows: FitInput, test: FitInput) -> dict[str, Any]:
     """Tune a method and its cut on training rows, and measure it on others."""
     tuned = tune(method, rows, text=True, folds=FOLDS)
     truth = np.asarray(rows.y) > 0
@@ -47,15 +47,15 @@ def fit_and_score(method: Method, rows: Rows, test: Rows) -> dict[str, Any]:
     }
 
 
-def scored(test: Rows, scores: np.ndarray, cuts: dict[Any, float]) -> dict[str, float]:
+def scored(test: FitInput, scores: np.ndarray, cuts: dict[Any, float]) -> dict[str, float]:
     """Macro-F of scores, cut at zero and as given.
 
     Examples
     --------
     >>> import numpy as np
     >>> from comtl_reproduction.text import scored
-    >>> from comtl.rows.fit_input import Rows
-    >>> test = Rows(None, np.array([1, -1]), np.array([0, 0]))
+    >>> from comtl.rows.fit_input import FitInput
+    >>> test = FitInput(None, np.array([1, -1]), np.array([0, 0]))
     >>> found = scored(test, np.array([-0.1, -0.9]), {0: -0.5})
     >>> round(found["f"], 3), found["f_cut"]
     (0.333, 1.0)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from comtl.models.factor_model import FactorModel
 from comtl.models.search import search
-from comtl.rows.fit_input import Rows
+from comtl.rows.fit_input import FitInput
 from comtl.rows.folds import TaskStratifiedKFold
 
 from .methods import Method
@@ -35,7 +35,7 @@ class Tuned:
     loss: float
 
 
-def tune(method: Method, rows: Rows, *, text: bool = False, folds: int = 3) -> Tuned:
+def tune(method: Method, rows: FitInput, *, text: bool = False, folds: int = 3) -> Tuned:
     """Choose a method's setting by cross-validation on the rows, and fit it to them.
 
     Where the winner has a penalty at the edge of its grid, the grid grows by a factor of ten on
@@ -48,9 +48,9 @@ def tune(method: Method, rows: Rows, *, text: bool = False, folds: int = 3) -> T
     >>> from comtl.datasets import make_syn4
     >>> from comtl_reproduction.methods import METHODS
     >>> from comtl_reproduction.tuning import tune
-    >>> from comtl.rows.fit_input import Rows
+    >>> from comtl.rows.fit_input import FitInput
     >>> data = make_syn4(n_tasks=5)
-    >>> tuned = tune(METHODS["ITL"], Rows(data.X, data.y, data.task))
+    >>> tuned = tune(METHODS["ITL"], FitInput(data.X, data.y, data.task))
     >>> sorted(tuned.setting)
     ['alpha']
     """
@@ -86,7 +86,7 @@ def tune(method: Method, rows: Rows, *, text: bool = False, folds: int = 3) -> T
         all_losses += [score(settings, partition) for partition in range(1, PARTITIONS)]
         means = np.mean(all_losses, axis=0).tolist()
         loss, best = min(zip(means, settings, strict=True), key=_loss)
-        model = method.model(text=text, **best).fit_within(rows)
+        model = method.model(text=text, **best)._fit_quietly(rows)
     return Tuned(model, best, loss)
 
 

@@ -1,4 +1,4 @@
-"""Sparse rows on a device, maps from rows to cells, and parts of arrays of any library."""
+"""Sparse rows on a device, maps from rows to observations, and parts of arrays of any library."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import array_api_compat
 import numpy as np
 
 from .segments import segment_sum
-from .spaces import Array, is_packed, namespace, on_device
+from .spaces import Array, is_device_sparse, namespace, on_device
 
 
-class PickedRows:
-    """Map from rows to cells on a device: cell ``i`` is row ``rows[i]`` of a matrix.
+class RowSelector:
+    """Map from rows to observations on a device: observation ``i`` is row ``rows[i]`` of a matrix.
 
     Parameters
     ----------
     rows : ndarray of shape (n_cells,)
-        Row of each cell.
+        Row of each observation.
     count : int
         Rows that there are.
     like : array
@@ -28,8 +28,8 @@ class PickedRows:
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.arrays import PickedRows
-    >>> cells = PickedRows(np.array([2, 0, 2]), 3, np.ones(1))
+    >>> from comtl.arrays import RowSelector
+    >>> cells = RowSelector(np.array([2, 0, 2]), 3, np.ones(1))
     >>> cells.forward(np.array([1.0, 2.0, 3.0])), cells.backward(np.array([1.0, 2.0, 3.0]))
     (array([3., 1., 3.]), array([2., 0., 4.]))
     """
@@ -48,18 +48,18 @@ class PickedRows:
         self._offsets = np.concatenate([[0], np.cumsum(sizes)])
 
     def forward(self, values: Array) -> Array:
-        """Values of the cells from those of the rows."""
+        """Values of the observations from those of the rows."""
         return namespace(values).take(values, self.values, axis=0)
 
     def backward(self, values: Array) -> Array:
-        """Sum over the cells of each row, zero for a row without cells."""
+        """Sum over the observations of each row, zero for a row without observations."""
         xp = namespace(values)
         sums = segment_sum(xp.take(values, self._order, axis=0), self._offsets)
         none = xp.zeros((1, *values.shape[1:]), dtype=values.dtype)
         return xp.take(xp.concat([sums, none], axis=0), self._place, axis=0)
 
 
-class PackedRows:
+class DeviceCSR:
     """Rows in compressed form on a device: CSR of torch or CuPy, with both products at hand.
 
     The product with the transpose is that of a second, transposed copy, made when first asked for:
@@ -84,9 +84,9 @@ class PackedRows:
         self.shape = (int(shape[0]), int(shape[1]))
 
     @classmethod
-    def of(cls, X: Any) -> PackedRows:
+    def of(cls, X: Any) -> DeviceCSR:
         """Rows as comtl holds them, without a copy where they are CSR already."""
-        if isinstance(X, PackedRows):
+        if isinstance(X, DeviceCSR):
             return X
         if array_api_compat.is_torch_array(X):
             X = X.detach()
@@ -105,10 +105,10 @@ class PackedRows:
         """Number of entries that are stored."""
         return int(self.values.shape[0])
 
-    def astype(self, dtype: Any) -> PackedRows:
+    def astype(self, dtype: Any) -> DeviceCSR:
         """Return the rows in another type."""
         values = namespace(self.values).astype(self.values, dtype)
-        return PackedRows(values, self.places, self.ends, self.shape)
+        return DeviceCSR(values, self.places, self.ends, self.shape)
 
     @cached_property
     def _native(self) -> Any:
@@ -133,11 +133,11 @@ class PackedRows:
     def _none(self, like: Array, rows: int) -> Array:
         return namespace(like).zeros((rows, 0), dtype=like.dtype)
 
-    def take(self, rows: np.ndarray) -> PackedRows:
+    def take(self, rows: np.ndarray) -> DeviceCSR:
         """Rows of given numbers."""
         xp = namespace(self.values)
         if array_api_compat.is_cupy_array(self.values):
-            return PackedRows.of(self._native[xp.asarray(rows)])
+            return DeviceCSR.of(self._native[xp.asarray(rows)])
         chosen = xp.asarray(rows)
         starts = xp.take(self.ends, chosen, axis=0)
         sizes = xp.take(self.ends, chosen + 1, axis=0) - starts
@@ -145,7 +145,7 @@ class PackedRows:
         total = int(ends[-1])
         index = xp.repeat(starts - ends[:-1], sizes) + xp.arange(total, dtype=self.ends.dtype)
         values, places = (xp.take(part, index, axis=0) for part in (self.values, self.places))
-        return PackedRows(values, places, ends, (len(rows), self.shape[1]))
+        return DeviceCSR(values, places, ends, (len(rows), self.shape[1]))
 
     def dense(self, start: int, stop: int) -> Array:
         """Consecutive rows as a dense block."""
@@ -156,7 +156,7 @@ class PackedRows:
         shape = (stop - start, self.shape[1])
         return _native(self.values[first:last], self.places[first:last], ends, shape).to_dense()
 
-    def without(self, column: int) -> tuple[PackedRows, Array]:
+    def without(self, column: int) -> tuple[DeviceCSR, Array]:
         """Rows without a column, and that column dense."""
         xp = namespace(self.values)
         kept = self.places != column
@@ -165,7 +165,7 @@ class PackedRows:
         ends = xp.astype(xp.take(counts, self.ends, axis=0), self.ends.dtype)
         places = self.places[kept]
         places = places - xp.astype(places > column, places.dtype)
-        rest = PackedRows(self.values[kept], places, ends, (self.shape[0], self.shape[1] - 1))
+        rest = DeviceCSR(self.values[kept], places, ends, (self.shape[0], self.shape[1] - 1))
         return rest, self.forward(one[:, None])[:, 0]
 
     @cached_property
@@ -236,38 +236,38 @@ BLOCK_CELLS = 2**26
 """Numbers of rows on a device that are looked at in one go."""
 
 
-def taken(values: Array, numbers: np.ndarray) -> Array:
+def take(values: Array, numbers: np.ndarray) -> Array:
     """Entries or rows of given numbers, where the values lie.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.arrays import taken
-    >>> taken(np.array([1.0, 2.0, 3.0]), np.array([2, 0]))
+    >>> from comtl.arrays import take
+    >>> take(np.array([1.0, 2.0, 3.0]), np.array([2, 0]))
     array([3., 1.])
     """
     if not on_device(values):
         return values[numbers]
-    if is_packed(values):
+    if is_device_sparse(values):
         return values.take(numbers)
     xp = namespace(values)
     return xp.take(values, xp.asarray(numbers), axis=0)
 
 
-def picked(table: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
+def take_pairs(table: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
     """Single entries of a table, where it lies.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.arrays import picked
-    >>> picked(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1]), np.array([0]))
+    >>> from comtl.arrays import take_pairs
+    >>> take_pairs(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1]), np.array([0]))
     array([3.])
     """
     if not on_device(table):
         return table[rows, columns]
     flat = namespace(table).reshape(table, (-1,))
-    return taken(flat, rows * table.shape[1] + columns)
+    return take(flat, rows * table.shape[1] + columns)
 
 
 def row_parts(values: Array, like: Array | None = None) -> list[Array]:

@@ -21,7 +21,7 @@ PIECE = 1024
 _KEPT: dict[tuple[Any, ...], Any] = {}
 
 
-def kept_for(owner: np.ndarray, name: str, like: Array, make: Callable[[], Any]) -> Any:
+def cached_for(owner: np.ndarray, name: str, like: Array, make: Callable[[], Any]) -> Any:
     """What ``make()`` gives, made once for a host array and a device, and dropped with that array.
 
     The array must not be changed later.
@@ -29,9 +29,9 @@ def kept_for(owner: np.ndarray, name: str, like: Array, make: Callable[[], Any])
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.arrays import kept_for
+    >>> from comtl.arrays import cached_for
     >>> owner = np.arange(3)
-    >>> kept_for(owner, "sum", owner, lambda: 3), kept_for(owner, "sum", owner, lambda: 4)
+    >>> cached_for(owner, "sum", owner, lambda: 3), cached_for(owner, "sum", owner, lambda: 4)
     (3, 3)
     """
     key = (id(owner), name, type(like), device_key(like))
@@ -57,7 +57,7 @@ def segment_sum(values: Array, offsets: np.ndarray) -> Array:
     """
     if array_api_compat.is_numpy_array(values):
         return np.add.reduceat(values, offsets[:-1], axis=0)
-    steps = kept_for(offsets, "pieces", values, lambda: _pieces(offsets, values))
+    steps = cached_for(offsets, "pieces", values, lambda: _pieces(offsets, values))
     total = values
     for bounds in steps:
         total = _sum_once(total, *bounds)
@@ -102,7 +102,8 @@ def _sum_once(values: Array, bounds: np.ndarray, there: Array) -> Array:
 
 
 def local_offsets(offsets: np.ndarray, start: int, stop: int) -> tuple[int, int, np.ndarray]:
-    """First and last segment with cells in ``start:stop``, and their bounds counted from start.
+    """First and last segment with observations in ``start:stop``, and their bounds counted from
+    start.
 
     A segment may straddle the range; it is then cut.
 
@@ -155,7 +156,7 @@ def segment_forms(values: Array, matrices: Array, offsets: np.ndarray) -> Array:
     array([ 3., 12.])
     """
     xp = namespace(values)
-    parts, places, start = [], np.empty(offsets[-1], dtype=np.intp), 0
+    parts, task_index, start = [], np.empty(offsets[-1], dtype=np.intp), 0
     batches, _ = _batches(offsets, values)
     for shape, flat, _, tasks in batches:
         block = xp.reshape(xp.take(values, flat, axis=0), (*shape, values.shape[1]))
@@ -163,9 +164,9 @@ def segment_forms(values: Array, matrices: Array, offsets: np.ndarray) -> Array:
         forms = xp.sum(xp.matmul(block, own) * block, axis=2)
         parts.append(xp.reshape(forms, (-1,)))
         index, inside = padded_index(offsets, tasks)
-        places[index[inside]] = start + np.flatnonzero(inside)
+        task_index[index[inside]] = start + np.flatnonzero(inside)
         start += inside.size
-    return xp.take(xp.concat(parts, axis=0), xp.asarray(places), axis=0)
+    return xp.take(xp.concat(parts, axis=0), xp.asarray(task_index), axis=0)
 
 
 def segment_codes(offsets: np.ndarray, like: Array) -> Array:
@@ -181,7 +182,7 @@ def segment_codes(offsets: np.ndarray, like: Array) -> Array:
     sizes = np.diff(offsets)
     if array_api_compat.is_numpy_array(like):
         return np.repeat(np.arange(len(sizes)), sizes)
-    return kept_for(
+    return cached_for(
         offsets,
         "codes",
         like,
@@ -204,7 +205,7 @@ def _batches(offsets: np.ndarray, like: Array) -> tuple[list[tuple[Any, ...]], A
 
     # NumPy's are made anew: they would lie in memory beside the rows for the time of a fit.
     host = array_api_compat.is_numpy_array(like)
-    return make() if host else kept_for(offsets, "batches", like, make)
+    return make() if host else cached_for(offsets, "batches", like, make)
 
 
 def padded_index(offsets: np.ndarray, segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -89,7 +89,7 @@ def namespace(*arrays: Array) -> Any:
             return space
     if all(isinstance(a, np.ndarray | sparse.sparray | sparse.spmatrix) for a in arrays):
         return array_api_compat.numpy
-    dense = [a.values if is_packed(a) else a for a in arrays if not sparse.issparse(a)]
+    dense = [a.values if is_device_sparse(a) else a for a in arrays if not sparse.issparse(a)]
     first = dense[0]
     key = type(first), device_key(first)
     if key not in _SPACES or any(type(a) is not type(first) for a in dense):
@@ -98,7 +98,7 @@ def namespace(*arrays: Array) -> Any:
     return _SPACES[key]
 
 
-def is_packed(values: Any) -> bool:
+def is_device_sparse(values: Any) -> bool:
     """Whether values are sparse rows on a device, as comtl holds them."""
     return getattr(values, "packed_on_device", False) is True
 
@@ -118,7 +118,7 @@ def on_device(values: Any) -> bool:
     kind = type(values)
     if kind not in _WHERE:
         _WHERE[kind] = not isinstance(values, HOST) and (
-            is_packed(values)
+            is_device_sparse(values)
             or is_cupy_sparse(values)
             or (
                 array_api_compat.is_array_api_obj(values)
@@ -139,19 +139,19 @@ def is_torch_sparse(values: Any) -> bool:
     return array_api_compat.is_torch_array(values) and "strided" not in str(values.layout)
 
 
-def place_of(values: Any) -> str:
+def device_name(values: Any) -> str:
     """Library and device of an array, to be shown to a user.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.arrays import place_of
-    >>> place_of(np.ones(3))
+    >>> from comtl.arrays import device_name
+    >>> device_name(np.ones(3))
     'numpy'
     """
     if not on_device(values):
         return "numpy"
-    held = values.values if is_packed(values) else values
+    held = values.values if is_device_sparse(values) else values
     held = held.data if is_cupy_sparse(held) else held
     library = type(held).__module__.partition(".")[0]
     return f"{library} on {held.device}"
@@ -180,7 +180,7 @@ def to_numpy(values: Any) -> Any:
     return np.array(array_api_compat.to_device(values, host))
 
 
-def beside(values: Any, like: Array, dtype: Any = None) -> Array:
+def asarray_like(values: Any, like: Array, dtype: Any = None) -> Array:
     """Array of values in the library and on the device of another.
 
     Values may be of NumPy, or of the same library on any device.
@@ -188,15 +188,15 @@ def beside(values: Any, like: Array, dtype: Any = None) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.arrays import beside
-    >>> beside(np.array([1, 2]), np.ones(3), dtype=np.float64)
+    >>> from comtl.arrays import asarray_like
+    >>> asarray_like(np.array([1, 2]), np.ones(3), dtype=np.float64)
     array([1., 2.])
     """
     if not on_device(like):
         return np.asarray(values, dtype=dtype)
     if on_device(values) and not _one_library(values, like):
         raise TypeError(
-            f"arrays of two libraries were given, {place_of(like)} and {place_of(values)}; "
+            f"arrays of two libraries were given, {device_name(like)} and {device_name(values)}; "
             "convert one of them."
         )
     xp = namespace(like)
@@ -208,7 +208,8 @@ def beside(values: Any, like: Array, dtype: Any = None) -> Array:
 
 def _one_library(one: Any, other: Any) -> bool:
     names = {
-        type(a.values if is_packed(a) else a).__module__.partition(".")[0] for a in (one, other)
+        type(a.values if is_device_sparse(a) else a).__module__.partition(".")[0]
+        for a in (one, other)
     }
     return len(names) == 1
 

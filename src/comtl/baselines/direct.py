@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import DENSE_BYTES, namespace
-from ..engine.alternation import Recipe, Schedule, Step
-from ..engine.block_steps import Inner
+from ..engine.alternation import Iteration, Recipe, Schedule
+from ..engine.block_steps import InnerTolerance
 from ..factors import State, thin_svd
 from ..models.factor_model import LEAST, FactorModel
 from ..parameters import require_number
@@ -24,42 +24,42 @@ from ..penalties.learned_relation import AcrossColumns, LearnedRelation
 from ..penalties.relations import Relation
 
 
-def exact(tol: float) -> Inner:
+def exact(tol: float) -> InnerTolerance:
     """Inner solves of models whose every step is the whole fit.
 
     Examples
     --------
     >>> from comtl.baselines.direct import exact
     >>> exact(1e-6)
-    Inner(tol=1e-10, max_iter=2000)
+    InnerTolerance(tol=1e-10, max_iter=2000)
     """
-    return Inner(1e-4 * tol, 2000)
+    return InnerTolerance(1e-4 * tol, 2000)
 
 
-def close(tol: float) -> Inner:
+def close(tol: float) -> InnerTolerance:
     """Inner solves of models with proximal steps: after loose ones the sweeps creep.
 
     Examples
     --------
     >>> from comtl.baselines.direct import close
     >>> close(1e-5)
-    Inner(tol=0.001, max_iter=500)
+    InnerTolerance(tol=0.001, max_iter=500)
     """
-    return Inner(min(100.0 * tol, 0.1), 500)
+    return InnerTolerance(min(100.0 * tol, 0.1), 500)
 
 
-def whole_recipe(size: tuple[int, int], penalty: Penalty, **parts: Any) -> Recipe:
+def direct_recipe(size: tuple[int, int], penalty: Penalty, **parts: Any) -> Recipe:
     """Recipe of weights without factors; ``size`` counts features and columns.
 
     A relation is learned on the shorter side of the weights, see benchmarks/bench_trace_norm.md.
 
     Examples
     --------
-    >>> from comtl.baselines.direct import whole_recipe
+    >>> from comtl.baselines.direct import direct_recipe
     >>> from comtl.penalties.factor_penalties import Ridge
     >>> (
-    ...     list(whole_recipe((20, 30), Ridge(1.0)).held),
-    ...     list(whole_recipe((9000, 30), Ridge(1.0)).held),
+    ...     list(direct_recipe((20, 30), Ridge(1.0)).fixed),
+    ...     list(direct_recipe((9000, 30), Ridge(1.0)).fixed),
     ... )
     (['F'], ['G'])
     """
@@ -71,7 +71,7 @@ def whole_recipe(size: tuple[int, int], penalty: Penalty, **parts: Any) -> Recip
         held, width, penalties = "F", features, {"F": Free(), "G": penalty}
     else:
         held, width, penalties = "G", columns, {"F": penalty, "G": Free()}
-    return Recipe(penalties, (width, width), held={held: np.eye(width)}, **parts)
+    return Recipe(penalties, (width, width), fixed={held: np.eye(width)}, **parts)
 
 
 def in_factors(state: State, smoothing: float) -> State:
@@ -85,13 +85,13 @@ def in_factors(state: State, smoothing: float) -> State:
         return state
     U, sigma, V = thin_svd(point.F, point.G)
     G = V * sigma[None, :]
-    priced = state.penalties[learned[0]].started(G, smoothing)
+    priced = state.penalties[learned[0]].initialised(G, smoothing)
     told = state.at(point.with_(F=U, G=G)).penalized(F=Free(), G=priced)
     return told.with_(fixed=frozenset({"F"}))
 
 
-class WholeModel(FactorModel):
-    """Abstract model whose weights are learned as such, and told apart into factors at the end."""
+class DirectModel(FactorModel):
+    """Abstract model whose weights are learned as such, and separated into factors at the end."""
 
     alpha: float
 
@@ -138,7 +138,7 @@ class WholeModel(FactorModel):
         rank = min(n_features, n_columns)
         return rank, rank
 
-    def _keep(self, step: Step, *rest: Any) -> None:
+    def _keep(self, step: Iteration, *rest: Any) -> None:
         super()._keep(replace(step, state=in_factors(step.state, self.smoothing)), *rest)
 
     def _place(self) -> tuple[tuple[Any, ...], float]:

@@ -10,10 +10,10 @@ from ..models.factor_model import LEAST
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_number
 from ..penalties.learned_relation import LearnedRelation, RidgedRelation
-from .direct import WholeModel, whole_recipe
+from .direct import DirectModel, direct_recipe
 
 
-class FeatureLearning(WholeModel):
+class FeatureLearning(DirectModel):
     """Abstract model with a squared trace norm on the weights."""
 
     smoothing = 1e-7
@@ -21,10 +21,10 @@ class FeatureLearning(WholeModel):
 
     def _recipe(self, n_features: int, n_columns: int) -> Recipe:
         penalty = LearnedRelation(self._strength())
-        return whole_recipe((n_features, n_columns), penalty, intercept=self.fit_intercept)
+        return direct_recipe((n_features, n_columns), penalty, intercept=self.fit_intercept)
 
 
-class RelationLearning(WholeModel):
+class RelationLearning(DirectModel):
     """Abstract model with a learned task relation and a ridge on the weights."""
 
     smoothing = 1e-7
@@ -65,7 +65,7 @@ class RelationLearning(WholeModel):
 
     def _recipe(self, n_features: int, n_columns: int) -> Recipe:
         penalty = RidgedRelation(max(float(self.alpha_task), LEAST), ridge=float(self.alpha))
-        return whole_recipe((n_features, n_columns), penalty, intercept=self.fit_intercept)
+        return direct_recipe((n_features, n_columns), penalty, intercept=self.fit_intercept)
 
     def _place(self) -> tuple[tuple[Any, ...], float]:
         return (float(self.alpha),), float(self.alpha_task)

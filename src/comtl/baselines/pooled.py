@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import taken
-from ..engine.alternation import Recipe, Schedule, Step, alternate
+from ..arrays import take
+from ..engine.alternation import Iteration, Recipe, Schedule, alternate
 from ..engine.problem import Problem
 from ..engine.starts import start_state
 from ..factors import Factors
@@ -19,10 +19,10 @@ from ..models.factor_model import LEAST
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..penalties.factor_penalties import Free, Ridge
 from ..rows.blocks import single_blas
-from .direct import WholeModel, whole_recipe
+from .direct import DirectModel, direct_recipe
 
 
-class Common(WholeModel):
+class PooledModel(DirectModel):
     """Abstract model whose slopes are the same for every task; beyond two classes, for each."""
 
     _pooling: float | None
@@ -33,7 +33,7 @@ class Common(WholeModel):
         schedule: Schedule,
         seed: int,
         factors: Factors | None = None,
-    ) -> Iterator[Step]:
+    ) -> Iterator[Iteration]:
         if problem.labels is None:
             yield from super()._steps(problem, schedule, seed, factors)
         else:
@@ -41,7 +41,9 @@ class Common(WholeModel):
                 yield from self._by_class(problem, problem.labels, schedule)
 
     @abstractmethod
-    def _by_class(self, problem: Problem, labels: np.ndarray, schedule: Schedule) -> Iterator[Step]:
+    def _by_class(
+        self, problem: Problem, labels: np.ndarray, schedule: Schedule
+    ) -> Iterator[Iteration]:
         """Yield the fit of several classes, of which each column of the problem has one."""
 
     def _recipe(self, n_features: int, n_columns: int) -> Recipe:
@@ -49,44 +51,50 @@ class Common(WholeModel):
         return Recipe(
             {"F": Ridge(1.0), "G": Ridge(1.0)},
             (1, 1),
-            held=nothing,
+            fixed=nothing,
             shared=self._strength(),
             intercept=self.fit_intercept,
-            pooling=self._pooling,
+            intercept_penalty=self._pooling,
         )
 
 
-class Pooled(Common):
+class Pooled(PooledModel):
     """Abstract pooled model: tasks are ignored."""
 
     _pooling = float("inf")
 
-    def _by_class(self, problem: Problem, labels: np.ndarray, schedule: Schedule) -> Iterator[Step]:
+    def _by_class(
+        self, problem: Problem, labels: np.ndarray, schedule: Schedule
+    ) -> Iterator[Iteration]:
         # The columns of a class are one, with an intercept of its own.
         kinds, own = np.unique(labels, return_inverse=True)
-        merged = problem.datafit.merged(own, len(kinds))
-        parts = {"intercept": self.fit_intercept, "pooling": LEAST}
+        merged = problem.datafit.with_tasks_pooled(own, len(kinds))
+        parts = {"intercept": self.fit_intercept, "intercept_penalty": LEAST}
         size = merged.n_features, merged.n_tasks
-        recipe = whole_recipe(size, Ridge(self._strength()), **parts)
+        recipe = direct_recipe(size, Ridge(self._strength()), **parts)
         start = start_state(merged, recipe, schedule, like=problem.units.shift)
         for step in alternate(merged, start, schedule):
             point = step.state.factors
-            spread = point.with_(G=taken(point.G, own), deviations=taken(point.deviations, own))
+            spread = point.with_(
+                G=take(point.G, own), random_intercepts=take(point.random_intercepts, own)
+            )
             yield replace(step, state=step.state.at(spread))
 
 
-class RandomIntercept(Common):
+class RandomIntercept(PooledModel):
     """Abstract model with common slopes and partially pooled intercepts."""
 
     _pooling: Any = None
 
-    def _by_class(self, problem: Problem, labels: np.ndarray, schedule: Schedule) -> Iterator[Step]:
+    def _by_class(
+        self, problem: Problem, labels: np.ndarray, schedule: Schedule
+    ) -> Iterator[Iteration]:
         kinds, own = np.unique(labels, return_inverse=True)
         member = np.eye(len(kinds))[own]
         recipe = Recipe(
             {"F": Ridge(self._strength()), "G": Free()},
             (member.shape[1], member.shape[1]),
-            held={"G": member},
+            fixed={"G": member},
             intercept=self.fit_intercept,
         )
         start = start_state(problem.datafit, recipe, schedule, like=problem.units.shift)

@@ -10,18 +10,18 @@ from ..models.factor_model import LEAST
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_number
 from ..penalties.factor_penalties import Ridge
-from .direct import WholeModel, whole_recipe
+from .direct import DirectModel, direct_recipe
 
 
-class Independent(WholeModel):
+class Independent(DirectModel):
     """Abstract model with weights and an intercept of each task's own."""
 
     def _recipe(self, n_features: int, n_columns: int) -> Recipe:
-        parts = {"intercept": self.fit_intercept, "pooling": LEAST}
-        return whole_recipe((n_features, n_columns), Ridge(self._strength()), **parts)
+        parts = {"intercept": self.fit_intercept, "intercept_penalty": LEAST}
+        return direct_recipe((n_features, n_columns), Ridge(self._strength()), **parts)
 
 
-class MeanRegularized(WholeModel):
+class MeanRegularized(DirectModel):
     """Abstract model with a common part and penalised deviations of slopes and intercepts."""
 
     def __init__(
@@ -63,12 +63,12 @@ class MeanRegularized(WholeModel):
 
     def _recipe(self, n_features: int, n_columns: int) -> Recipe:
         own = self.alpha_intercept
-        return whole_recipe(
+        return direct_recipe(
             (n_features, n_columns),
             Ridge(self._strength()),
             shared=max(float(self.alpha_shared), LEAST),
             intercept=self.fit_intercept,
-            pooling=None if own is None else max(float(own), LEAST),
+            intercept_penalty=None if own is None else max(float(own), LEAST),
         )
 
     def _place(self) -> tuple[tuple[Any, ...], float]:

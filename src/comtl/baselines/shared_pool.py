@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, namespace, taken, to_numpy
+from ..arrays import Array, namespace, take, to_numpy
 from ..clusters import cluster_rows
 from ..datafits.datafit import Datafit
 from ..datafits.rows_datafit import RowsDatafit
-from ..engine.alternation import Schedule, Step, alternate
+from ..engine.alternation import Iteration, Schedule, alternate
 from ..engine.memberships import indicators
 from ..engine.problem import Problem
 from ..engine.starts import start_state
@@ -24,7 +24,7 @@ from ..parameters import require_integer
 from ..penalties.factor_penalties import Ridge, Simplex
 from ..rows.blocks import single_blas
 from .clustered import Pool
-from .direct import exact, whole_recipe
+from .direct import direct_recipe, exact
 
 
 class SharedPool(Pool):
@@ -71,7 +71,7 @@ class SharedPool(Pool):
         schedule: Schedule,
         seed: int,
         factors: Factors | None = None,
-    ) -> Iterator[Step]:
+    ) -> Iterator[Iteration]:
         """Yield the best of several runs, round by round; earlier factors have no part in it."""
         datafit, rng = problem.datafit, np.random.default_rng(seed)
         count = self._ranks(datafit.n_features, datafit.n_tasks)[0]
@@ -82,14 +82,14 @@ class SharedPool(Pool):
             yield from min(runs, key=lambda run: run[-1].objective)
 
     def _within(
-        self, fit: RowsDatafit, state: State, whitener: Array | None
+        self, fit: RowsDatafit, state: State, whitening: Array | None
     ) -> tuple[Array, Array]:
         """Give each new task the model of the pool that fits it best, intercept and all."""
         point = state.factors
         xp = namespace(point.G)
         intercepts = xp.take(point.intercepts, xp.argmax(point.G, axis=0), axis=0)
         best = to_numpy(fit.losses(point.F.T, intercepts)).argmin(axis=1)
-        return indicators(best, point.G), taken(intercepts, best)
+        return indicators(best, point.G), take(intercepts, best)
 
 
 class Rounds:
@@ -117,9 +117,9 @@ class Rounds:
 
     def models(self, datafit: Datafit) -> Factors:
         """One ridge model for each task of a datafit."""
-        parts = {"intercept": self.intercept, "pooling": LEAST}
+        parts = {"intercept": self.intercept, "intercept_penalty": LEAST}
         size = datafit.n_features, datafit.n_tasks
-        recipe = whole_recipe(size, Ridge(self.alpha), **parts)
+        recipe = direct_recipe(size, Ridge(self.alpha), **parts)
         schedule = Schedule(max_iter=50, tol=self.tol, inner=exact(self.tol))
         start = start_state(datafit, recipe, schedule, like=self.like)
         *_, step = alternate(datafit, start, schedule)
@@ -133,10 +133,10 @@ class Rounds:
         yield cluster_rows(to_numpy(weights), self.count, int(rng.integers(2**31 - 1)))
         for _ in range(number - 1):
             seeds = rng.choice(weights.shape[0], self.count, replace=False)
-            losses = self.datafit.losses(taken(weights, seeds), taken(intercepts, seeds))
+            losses = self.datafit.losses(take(weights, seeds), take(intercepts, seeds))
             yield to_numpy(losses).argmin(axis=1)
 
-    def run(self, labels: np.ndarray, schedule: Schedule) -> Iterator[Step]:
+    def run(self, labels: np.ndarray, schedule: Schedule) -> Iterator[Iteration]:
         """Yield round after round until no task moves."""
         step, losses = self._round(0, labels)
         yield step
@@ -152,21 +152,21 @@ class Rounds:
                 step, losses = self._round(sweep, labels)
             yield step
 
-    def _round(self, sweep: int, labels: np.ndarray) -> tuple[Step, np.ndarray]:
+    def _round(self, sweep: int, labels: np.ndarray) -> tuple[Iteration, np.ndarray]:
         """Best models of an assignment, and the loss of each task under each of them."""
         used, own = np.unique(labels, return_inverse=True)
-        pool = self.models(self.datafit.merged(own, len(used)))
+        pool = self.models(self.datafit.with_tasks_pooled(own, len(used)))
         # A model without tasks has no rows to learn from: it is zero.
         places = np.full(self.count, len(used))
         places[used] = np.arange(len(used))
         xp, dtype = namespace(self.like), self.like.dtype
         none = xp.zeros((1, self.datafit.n_features), dtype=dtype)
-        weights = taken(xp.concat([pool.coef.T, none], axis=0), places)
-        intercepts = taken(xp.concat([pool.intercepts, xp.zeros(1, dtype=dtype)]), places)
+        weights = take(xp.concat([pool.coef.T, none], axis=0), places)
+        intercepts = take(xp.concat([pool.intercepts, xp.zeros(1, dtype=dtype)]), places)
         state = self._state(weights, intercepts, labels)
-        value = self.datafit.expand(state.factors).value + state.regularizer
+        value = self.datafit.quadratic_at(state.factors).value + state.regularizer
         losses = to_numpy(self.datafit.losses(weights, intercepts))
-        return Step(sweep, value, state, {"pool": "assignment"}), losses
+        return Iteration(sweep, value, state, {"pool": "assignment"}), losses
 
     def _without_gaps(self, better: np.ndarray, losses: np.ndarray) -> np.ndarray:
         """Give the models that no task wants to tasks with much loss and company."""
@@ -189,11 +189,11 @@ class Rounds:
             indicators(labels, xp.zeros((1, self.count), dtype=dtype)),
             xp.zeros(weights.shape[1], dtype=dtype),
             offset,
-            taken(intercepts - offset, labels),
+            take(intercepts - offset, labels),
         )
         penalties = {"F": Ridge(self.alpha), "G": Simplex()}
         state = State(factors, penalties, frozenset({"G"}), None, self.intercept)
-        return replace(state, pooling=LEAST, pools=False)
+        return replace(state, intercept_penalty=LEAST, estimates_pooling=False)
 
 
 @documented

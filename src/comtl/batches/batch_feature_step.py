@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..arrays import Array, namespace, with_ones
-from ..engine.block_steps import Inner
+from ..engine.block_steps import InnerTolerance
 from ..rows.design import Covariance
 from ..solvers.conjugate_gradient import conjugate_gradients
 from ..solvers.sylvester import TwoTermSylvester
 from ..solvers.woodbury import paired
-from .batch_penalties import Bowl
+from .batch_penalties import QuadraticModel
 from .batch_state import Cells, Fits
-from .pytrees import along, cut, joined
+from .pytrees import along, tree_concat, tree_slice
 from .solver_plan import Plan
 
 
@@ -24,20 +24,22 @@ class FeatureSystems:
 
     Parameters
     ----------
-    cells, slope, fits, bowl
+    cells, slope, fits, model
         Rows, gradient of the loss by the weights, where the fits stand, and the penalty of ``F``.
     width : int
         Columns of the factors that are more than padding in some fit.
     """
 
-    def __init__(self, cells: Cells, slope: Array, fits: Fits, bowl: Bowl, width: int) -> None:
+    def __init__(
+        self, cells: Cells, slope: Array, fits: Fits, model: QuadraticModel, width: int
+    ) -> None:
         self.xp = namespace(slope)
-        self.cells, self.slope, self.fits, self.bowl = cells, slope, fits, bowl
-        self.width, self.low = width, bowl.low[..., :width]
-        mixing = fits.factors.mixing[..., :width]
-        self.mixing = mixing if fits.shared is None else with_ones(mixing)
+        self.cells, self.slope, self.fits, self.model = cells, slope, fits, model
+        self.width, self.low_rank = width, model.low_rank[..., :width]
+        loadings = fits.factors.loadings[..., :width]
+        self.loadings = loadings if fits.shared is None else with_ones(loadings)
         self.member, self.double = fits.member[:, None], fits.double[:, None]
-        self.count, self.tasks, self.columns = self.mixing.shape
+        self.count, self.tasks, self.columns = self.loadings.shape
         self.rows = slope.shape[-1] - 1
         self.sums = cells.sums
 
@@ -60,12 +62,12 @@ class FeatureSystems:
     def right(self) -> Array:
         """Negative gradients."""
         point, shared = self.fits.factors, self.fits.shared
-        pull = self.bowl.slope[..., : self.width]
+        pull = self.model.slope[..., : self.width]
         if shared is not None:
             common = 2.0 * shared[:, None, None] * point.shared[..., None]
             pull = self.xp.concat([pull, common], axis=-1)
-        matrix = self.slope[..., :-1].mT @ self.mixing + pull
-        return -self._pool(self._pack(matrix, self.slope[..., -1]), point.deviations)
+        matrix = self.slope[..., :-1].mT @ self.loadings + pull
+        return -self._pool(self._pack(matrix, self.slope[..., -1]), point.random_intercepts)
 
     def _pool(self, flat: Array, deviations: Array) -> Array:
         """Add the pooling penalty's share to the deviations."""
@@ -79,27 +81,27 @@ class FeatureSystems:
         xp = self.xp
         matrix, deviations, offset = self._unpack(flat)
         intercepts = (deviations + offset)[..., None]
-        weights = xp.concat([self.mixing @ matrix.mT, intercepts], axis=-1)
+        weights = xp.concat([self.loadings @ matrix.mT, intercepts], axis=-1)
         push = 2.0 * self.cells.product(weights)
         factor = matrix[..., : self.width]
-        pull = along(self.bowl.alpha, 3) * factor - self.low @ (self.low.mT @ factor)
+        pull = along(self.model.alpha, 3) * factor - self.low_rank @ (self.low_rank.mT @ factor)
         if self.fits.shared is not None:
             common = 2.0 * along(self.fits.shared, 3) * matrix[..., self.width :]
             pull = xp.concat([pull, common], axis=-1)
-        image = push[..., :-1].mT @ self.mixing + pull
+        image = push[..., :-1].mT @ self.loadings + pull
         return self._pool(self._pack(image, push[..., -1]), deviations)
 
     def preconditioner(self) -> Callable[[Array], Array]:
         """Approximate inverse: Sylvester for ``F``, ridge for ``w0``, diagonal for the rest."""
         xp, shared, sums = self.xp, self.fits.shared, self.sums
         covariance = Covariance(self.cells.basis, self.cells.spread, 0.0)
-        mixing = self.mixing[..., : self.width]
-        small = mixing.mT @ (sums[..., None] * mixing)
-        factor = TwoTermSylvester(covariance, small, along(self.bowl.alpha, 3), self.low)
+        loadings = self.loadings[..., : self.width]
+        small = loadings.mT @ (sums[..., None] * loadings)
+        factor = TwoTermSylvester(covariance, small, along(self.model.alpha, 3), self.low_rank)
         total = xp.sum(sums, axis=1, keepdims=True)
         if shared is not None:
             double = 2.0 * along(shared, 3)
-            common = TwoTermSylvester(covariance, total[..., None], double, self.low[..., :0])
+            common = TwoTermSylvester(covariance, total[..., None], double, self.low_rank[..., :0])
 
         def apply(flat: Array) -> Array:
             matrix, deviations, offset = self._unpack(flat)
@@ -120,9 +122,9 @@ class FeatureSystems:
         hessian = 2.0 * self.cells.gram
         eye, own = xp.eye(P, dtype=hessian.dtype), xp.eye(k, dtype=hessian.dtype)
         shape = (self.count, self.tasks, -1)
-        pairs = xp.reshape(self.mixing[..., :, None] * self.mixing[..., None, :], shape)
+        pairs = xp.reshape(self.loadings[..., :, None] * self.loadings[..., None, :], shape)
         sums = xp.reshape(hessian[..., :P, :P], shape).mT @ pairs
-        penalty = along(self.bowl.alpha, 3) * eye - self.low @ self.low.mT
+        penalty = along(self.model.alpha, 3) * eye - self.low_rank @ self.low_rank.mT
         inside = xp.astype(xp.arange(k) < self.width, own.dtype)
         sums = sums + _outer(penalty, inside * own)
         if self.fits.shared is not None:
@@ -133,7 +135,7 @@ class FeatureSystems:
         # Each task's intercept as a sum of its deviation and the offset.
         each = self.member[..., None] * xp.eye(self.tasks, dtype=own.dtype)
         spread = xp.concat([each, xp.ones_like(each[:, :1, :])], axis=1)
-        cross = hessian[..., :P, P][..., :, None] * self.mixing[..., None, :]
+        cross = hessian[..., :P, P][..., :, None] * self.loadings[..., None, :]
         cross = spread @ xp.reshape(cross, shape)
         alone = self.member * self.double + (1.0 - self.member) + xp.zeros_like(self.sums)
         alone = xp.concat([alone, xp.zeros_like(self.double)], axis=1)
@@ -150,7 +152,7 @@ class FeatureSystems:
         if self.fits.shared is not None:
             changes["shared"] = matrix[..., -1]
         if self.fits.intercept:
-            changes.update(deviations=deviations, offset=offset)
+            changes.update(random_intercepts=deviations, offset=offset)
         return changes
 
 
@@ -178,14 +180,18 @@ def widened(values: Array, columns: int) -> Array:
     return xp.concat([values, blank], axis=-1)
 
 
-def feature_step(cells: Cells, slope: Array, fits: Fits, plan: Plan, inner: Inner) -> Fits:
+def feature_step(cells: Cells, slope: Array, fits: Fits, plan: Plan, inner: InnerTolerance) -> Fits:
     """Minimise over ``F``, the shared part and the intercepts together."""
     point = fits.factors
-    bowl = fits.penalties["F"].bowl(point.F)
+    model = fits.penalties["F"].model(point.F)
     found = []
     for part, width, direct in plan.feature_parts:
         here = FeatureSystems(
-            cut(cells, part), slope[part, ...], cut(fits, part), cut(bowl, part), width
+            tree_slice(cells, part),
+            slope[part, ...],
+            tree_slice(fits, part),
+            tree_slice(model, part),
+            width,
         )
         if direct:
             right = here.right()[..., None]
@@ -199,7 +205,7 @@ def feature_step(cells: Cells, slope: Array, fits: Fits, plan: Plan, inner: Inne
                 max_iter=inner.max_iter,
             )
         found.append(here.steps(flat, point.F.shape[-1]))
-    steps = joined(found)
+    steps = tree_concat(found)
     steps["F"] = steps["F"] * fits.inside[:, None, :]
     changes = {name: getattr(point, name) + step for name, step in steps.items()}
     return fits.at(**changes)

@@ -18,21 +18,21 @@ from .pytrees import along
 
 
 @dataclass(frozen=True)
-class Bowl:
+class QuadraticModel:
     """Penalty about a factor: Hessian ``αI - NNᵀ`` on its rows, and gradient.
 
     Parameters
     ----------
     alpha : array of shape (B,)
         ``α``.
-    low : array of shape (B, n, K)
+    low_rank : array of shape (B, n, K)
         ``N``.
     slope : array of shape (B, n, K)
         Gradient.
     """
 
     alpha: Array
-    low: Array
+    low_rank: Array
     slope: Array
 
 
@@ -42,9 +42,9 @@ class Relations:
 
     Parameters
     ----------
-    strength, epsilon, lowest, resting : arrays of shape (B,)
+    strength, epsilon, lowest, converged : arrays of shape (B,)
         As in :class:`~comtl.penalties.learned_relation.LearnedRelation`.
-    squares, turn : arrays of shapes (B, K) and (B, K, K)
+    squares, rotation : arrays of shapes (B, K) and (B, K, K)
         Squares of the factors' singular values, and their right singular vectors.
     rows : int
         Rows of a factor.
@@ -54,23 +54,23 @@ class Relations:
     >>> import numpy as np
     >>> from comtl.batches.batch_penalties import Relations
     >>> factor = np.array([[[3.0], [4.0]]])
-    >>> Relations.started(np.ones(1), factor, relative_epsilon=1e-8).value(factor).round(2)
+    >>> Relations.initialised(np.ones(1), factor, relative_epsilon=1e-8).value(factor).round(2)
     array([25.01])
     """
 
     strength: Array
     epsilon: Array
     lowest: Array
-    resting: Array
+    converged: Array
     squares: Array
-    turn: Array
+    rotation: Array
     rows: int
 
-    root: ClassVar[float] = 1.0
-    degree: ClassVar[float] = 2.0
+    spectral_power: ClassVar[float] = 1.0
+    homogeneity: ClassVar[float] = 2.0
 
     @classmethod
-    def started(cls, strength: Array, factor: Array, relative_epsilon: float) -> Relations:
+    def initialised(cls, strength: Array, factor: Array, relative_epsilon: float) -> Relations:
         """Return the penalties at starting factors, smoothed relative to their largest roots."""
         xp = namespace(factor)
         squares, turn = spectra(factor.mT @ factor)
@@ -82,7 +82,7 @@ class Relations:
 
     def of(self, squares: Array, turn: Array) -> Relations:
         """Return the relations of other factors, by their singular values and vectors."""
-        return replace(self, squares=squares, turn=turn)
+        return replace(self, squares=squares, rotation=turn)
 
     def scaled(self, scale: Array) -> Relations:
         """Return the relations of the factors times a number each."""
@@ -93,8 +93,8 @@ class Relations:
         xp = namespace(self.squares)
         target = xp.maximum(floor * xp.max(self.squares, axis=1), self.lowest)
         lower = xp.minimum(self.epsilon, xp.maximum(shrink * self.epsilon, target))
-        epsilon = xp.where(self.resting, self.epsilon, lower)
-        return replace(self, epsilon=epsilon, resting=self.resting | (epsilon <= target))
+        epsilon = xp.where(self.converged, self.epsilon, lower)
+        return replace(self, epsilon=epsilon, converged=self.converged | (epsilon <= target))
 
     @cached_property
     def _roots(self) -> tuple[Array, Array, Array]:
@@ -108,13 +108,13 @@ class Relations:
         """Penalty of each factor."""
         return self.strength * self._roots[2] ** 2
 
-    def pull(self, factor: Array) -> Array:
+    def scale_derivative(self, factor: Array) -> Array:
         """Rate of the values as the factors are scaled up."""
         roots, _, trace = self._roots
         spread = namespace(roots).sum(self.squares / roots, axis=1)
         return 2.0 * self.strength * trace * spread
 
-    def bowl(self, factor: Array) -> Bowl:
+    def model(self, factor: Array) -> QuadraticModel:
         """Quadratic of the relations as they stand."""
         xp = namespace(factor)
         roots, floor, trace = self._roots
@@ -123,19 +123,19 @@ class Relations:
         # Symmetric roots, so that columns of zeros stay in their places.
         low = factor @ self._turned(xp.sqrt(drop))
         slope = factor @ self._turned(rate[:, None] / roots)
-        return Bowl(rate / floor, low, slope)
+        return QuadraticModel(rate / floor, low, slope)
 
     def _turned(self, values: Array) -> Array:
         """Matrix with these eigenvalues in the factors' directions."""
-        return (self.turn * values[:, None, :]) @ self.turn.mT
+        return (self.rotation * values[:, None, :]) @ self.rotation.mT
 
     @property
-    def settled(self) -> Array:
+    def is_annealed(self) -> Array:
         """Whether annealing is over."""
-        return self.resting
+        return self.converged
 
     @property
-    def least(self) -> Array:
+    def floor(self) -> Array:
         """What the smoothing adds whatever the factor."""
         return self.strength * self.epsilon * self.rows**2
 
@@ -154,14 +154,14 @@ class Ridges:
 
     strength: Array
 
-    root: ClassVar[float] = 2.0
-    degree: ClassVar[float] = 2.0
+    spectral_power: ClassVar[float] = 2.0
+    homogeneity: ClassVar[float] = 2.0
 
     def value(self, factor: Array) -> Array:
         """Penalty of each factor."""
         return self.strength * namespace(factor).sum(factor**2, axis=(1, 2))
 
-    def pull(self, factor: Array) -> Array:
+    def scale_derivative(self, factor: Array) -> Array:
         """Rate of the values as the factors are scaled up."""
         return 2.0 * self.value(factor)
 

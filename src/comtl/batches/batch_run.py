@@ -11,21 +11,21 @@ import numpy as np
 from ..arrays import DENSE_BYTES, Array, namespace, to_numpy
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.alternation import Recipe, Schedule
-from ..engine.extrapolation import Reach
+from ..engine.extrapolation import StepLength
 from ..factors import Factors
 from .batch_feature_step import feature_step
-from .batch_start import beyond, gauge_step, start_fits
+from .batch_start import balance_step, extrapolate, start_fits
 from .batch_state import Cells, Fits, weights_of
 from .batch_task_steps import core_step, intercept_step, pool, task_step
-from .pytrees import joined, picked, taken
+from .pytrees import tree_concat, tree_take, tree_take_pairs
 from .solver_plan import Plan
 
-CROWDED = 0.75
+MIN_ACTIVE_SHARE = 0.75
 """Share of fits still going below which the finished ones are taken out of a batch."""
 
 
 @dataclass(frozen=True)
-class Steps:
+class BatchIteration:
     """Where the fits stand after a sweep; those that have converged stay.
 
     Parameters
@@ -46,40 +46,44 @@ class Steps:
     last: Factors
 
 
-def begin(cells: Cells, fits: Fits) -> Steps:
+def begin(cells: Cells, fits: Fits) -> BatchIteration:
     """Return the start, where no sweep was made."""
-    _, value = cells.expand(fits.factors)
+    _, value = cells.quadratic_at(fits.factors)
     none = namespace(value).zeros_like(value)
     objective = value + fits.regularizer
-    return Steps(fits, objective, none > 0.0, none, none + Reach().share, fits.factors)
+    return BatchIteration(
+        fits, objective, none > 0.0, none, none + StepLength().share, fits.factors
+    )
 
 
-def advance(cells: Cells, step: Steps, plan: Plan, schedule: Schedule, sweep: int) -> Steps:
+def advance(
+    cells: Cells, step: BatchIteration, plan: Plan, schedule: Schedule, sweep: int
+) -> BatchIteration:
     """Return the fits after another sweep, the first being number one."""
     # Two sweeps show a direction to go on in.
-    before = _lengthened(cells, step) if sweep > 2 and schedule.lengthen else step
-    slope, _ = cells.expand(before.fits.factors)
+    before = _extrapolated(cells, step) if sweep > 2 and schedule.extrapolate else step
+    slope, _ = cells.quadratic_at(before.fits.factors)
     fits, loss = _sweep(cells, slope, before.fits, plan, schedule)
     objective = loss + fits.regularizer
     # With many features the smoothing's constant would dwarf all that is left to gain.
-    scale = namespace(objective).abs(objective - fits.least)
-    done = fits.settled & (step.objective - objective <= schedule.tol * scale)
+    scale = namespace(objective).abs(objective - fits.floor)
+    done = fits.is_annealed & (step.objective - objective <= schedule.tol * scale)
     last = step.fits.factors
-    new = Steps(fits, objective, done, step.sweeps + 1.0, before.share, last)
-    return picked(step.converged, step, new)
+    new = BatchIteration(fits, objective, done, step.sweeps + 1.0, before.share, last)
+    return tree_take_pairs(step.converged, step, new)
 
 
-def _lengthened(cells: Cells, step: Steps) -> Steps:
+def _extrapolated(cells: Cells, step: BatchIteration) -> BatchIteration:
     """Go beyond the last sweep where that lowers the objective."""
     xp = namespace(step.share)
-    ahead = beyond(step.last, step.fits, step.share)
-    _, value = cells.expand(ahead.factors)
-    tried = step.fits.settled
+    ahead = extrapolate(step.last, step.fits, step.share)
+    _, value = cells.quadratic_at(ahead.factors)
+    tried = step.fits.is_annealed
     better = tried & (value + ahead.regularizer < step.objective)
-    reach = Reach()
-    share = xp.minimum(reach.longer * step.share, 0.0 * step.share + reach.most)
-    share = xp.where(better, share, xp.where(tried, reach.shorter * step.share, step.share))
-    return replace(step, fits=picked(better, ahead, step.fits), share=share)
+    step_length = StepLength()
+    share = xp.minimum(step_length.longer * step.share, 0.0 * step.share + step_length.most)
+    share = xp.where(better, share, xp.where(tried, step_length.shorter * step.share, step.share))
+    return replace(step, fits=tree_take_pairs(better, ahead, step.fits), share=share)
 
 
 def _sweep(
@@ -87,11 +91,11 @@ def _sweep(
 ) -> tuple[Fits, Array]:
     """Return the fits after one sweep, and their losses."""
     fits = feature_step(cells, slope, fits, plan, schedule.inner)
-    quadratic = cells.quadratic(*cells.expand(fits.factors), fits.factors.F)
+    quadratic = cells.quadratic(*cells.quadratic_at(fits.factors), fits.factors.F)
 
     def moved(new: Fits) -> None:
         nonlocal quadratic, fits
-        quadratic, fits = quadratic.moved(fits.factors, new.factors), new
+        quadratic, fits = quadratic.translated(fits.factors, new.factors), new
 
     moved(task_step(quadratic, fits, plan, schedule.inner))
     if "S" in fits.penalties:
@@ -100,7 +104,7 @@ def _sweep(
         moved(intercept_step(quadratic, cells, fits))
     # No step has asked for the relation of a factor that it moved, so both are learned here.
     # From here on the weights stay, and with them the loss.
-    fits = gauge_step(fits.refreshed)
+    fits = balance_step(fits.updated)
     lower = {k: p.annealed(schedule.shrink, schedule.smoothing) for k, p in fits.penalties.items()}
     return pool(quadratic, cells, fits.penalized(**lower)), quadratic.value
 
@@ -113,7 +117,7 @@ def fit_batch(
     *,
     init: str = "svd",
     seed: int = 0,
-) -> Steps:
+) -> BatchIteration:
     """Fit recipes (second row of ``places``, ranks rising) to data (first row) until all are done.
 
     Fits that are done leave the batch once they crowd it.
@@ -124,26 +128,26 @@ def fit_batch(
     step = begin(cells, start_fits(datafits, recipes, places, schedule, init=init, seed=seed))
     xp = namespace(cells.gram)
     numbers = np.arange(len(ranks))
-    done: list[Steps] = []
+    done: list[BatchIteration] = []
     order: list[np.ndarray] = []
     for sweep in range(1, schedule.max_iter + 1):
         step = advance(cells, step, plan, schedule, sweep)
         left = len(numbers) - int(xp.sum(xp.astype(step.converged, xp.int64)))
         if not left:
             break
-        if left <= CROWDED * len(numbers):
+        if left <= MIN_ACTIVE_SHARE * len(numbers):
             over = to_numpy(step.converged)
             gone, stay = np.flatnonzero(over), np.flatnonzero(~over)
-            done.append(taken(step, xp.asarray(gone)))
+            done.append(tree_take(step, xp.asarray(gone)))
             order.append(numbers[gone])
             numbers, going = numbers[stay], xp.asarray(stay)
-            cells, step, plan = taken(cells, going), taken(step, going), plan.taken(stay)
+            cells, step, plan = tree_take(cells, going), tree_take(step, going), plan.taken(stay)
     back = np.argsort(np.concatenate([*order, numbers]))
-    return taken(joined([*done, step]), xp.asarray(back))
+    return tree_take(tree_concat([*done, step]), xp.asarray(back))
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutGrams:
     """Rows of a fold as Grams: those to fit to, and those to predict.
 
     Parameters
@@ -175,7 +179,7 @@ class HeldOut:
 
 
 def batched_losses(
-    folds: Sequence[HeldOut],
+    folds: Sequence[HeldOutGrams],
     recipes: Sequence[Sequence[Recipe]],
     schedule: Schedule,
     *,
@@ -187,7 +191,7 @@ def batched_losses(
 
     Parameters
     ----------
-    folds : sequence of HeldOut
+    folds : sequence of HeldOutGrams
         The folds, in any array library.
     recipes : sequence of sequences of Recipe
         For each fold those of the settings, all :func:`~comtl.batches.batch_start.batchable`.
@@ -208,14 +212,14 @@ def batched_losses(
     --------
     >>> import numpy as np
     >>> from comtl.engine.alternation import Recipe, Schedule
-    >>> from comtl.batches.batch_run import HeldOut, batched_losses
+    >>> from comtl.batches.batch_run import HeldOutGrams, batched_losses
     >>> from comtl.datafits.gram_datafit import GramDatafit
     >>> rng = np.random.default_rng(0)
     >>> X, w = rng.normal(size=(2, 3, 9, 4)), rng.normal(size=4)
     >>> X[..., -1] = 1.0
     >>> train, test = (GramDatafit(x.mT @ x, x.mT @ x @ w, np.sum((x @ w) ** 2, axis=1)) for x in X)
     >>> recipes = [Recipe({"F": 1e-3, "G": alpha}, (2, 2)) for alpha in (1e-3, 1e3)]
-    >>> fold = HeldOut(train, test, np.arange(3))
+    >>> fold = HeldOutGrams(train, test, np.arange(3))
     >>> losses = batched_losses([fold], [recipes], Schedule(), together=False)
     >>> losses.shape, bool(losses[0, 0] < losses[0, 1])
     ((1, 2), True)
@@ -236,7 +240,7 @@ def batched_losses(
 
 
 def _batches(
-    folds: Sequence[HeldOut], recipes: Sequence[Sequence[Recipe]], together: bool
+    folds: Sequence[HeldOutGrams], recipes: Sequence[Sequence[Recipe]], together: bool
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Folds and (fold, setting) pairs of each batch: of one shape and kind, ranks rising."""
     kinds: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
@@ -247,7 +251,7 @@ def _batches(
                 tuple(recipe.penalties),
                 recipe.shared is None,
                 recipe.intercept,
-                recipe.pooling is None,
+                recipe.intercept_penalty is None,
                 () if together else recipe.ranks,
             )
             kinds.setdefault(kind, []).append((fold, number))

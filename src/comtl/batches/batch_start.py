@@ -19,15 +19,15 @@ from ..penalties.learned_relation import LearnedRelation, choose_penalty
 from .batch_feature_step import widened
 from .batch_penalties import Relations, Ridges, scaled_by
 from .batch_state import Fits
-from .pytrees import along, mapped, picked, taken
+from .pytrees import along, tree_map, tree_take, tree_take_pairs
 
 
-def gauge_step(fits: Fits) -> Fits:
+def balance_step(fits: Fits) -> Fits:
     """Return each fit with the same ``W`` and the lowest penalty of three candidates."""
     best, least = fits, fits.factor_penalty
     for candidate in (balanced(fits), balanced(split(fits))):
         value = candidate.factor_penalty
-        best = picked(value < least, candidate, best)
+        best = tree_take_pairs(value < least, candidate, best)
         least = namespace(value).minimum(value, least)
     return best
 
@@ -35,11 +35,11 @@ def gauge_step(fits: Fits) -> Fits:
 def balanced(fits: Fits) -> Fits:
     """Scale the factors by numbers of product one so that no penalty can be traded down."""
     xp = namespace(fits.inside)
-    pulls = {n: p.pull(getattr(fits.factors, n)) for n, p in fits.penalties.items()}
+    pulls = {n: p.scale_derivative(getattr(fits.factors, n)) for n, p in fits.penalties.items()}
     fine = xp.all(xp.stack(list(pulls.values())) > 0.0, axis=0)
-    one = xp.ones_like(fits.pooling)
+    one = xp.ones_like(fits.intercept_penalty)
     logs = {name: xp.log(xp.where(fine, pull, one)) for name, pull in pulls.items()}
-    inverse = {name: 1.0 / penalty.degree for name, penalty in fits.penalties.items()}
+    inverse = {name: 1.0 / penalty.homogeneity for name, penalty in fits.penalties.items()}
     level = sum(inverse[name] * logs[name] for name in logs) / sum(inverse.values())
     changes, penalties = {}, {}
     for name, penalty in fits.penalties.items():
@@ -55,8 +55,8 @@ def split(fits: Fits) -> Fits:
     point, penalties = fits.factors, fits.penalties
     exponents = split_exponents(penalties)
     assert exponents is not None
-    left, shrunk = _basis(point.F, penalties["F"].squares, penalties["F"].turn)
-    right, other = _basis(point.G, penalties["G"].squares, penalties["G"].turn)
+    left, shrunk = _basis(point.F, penalties["F"].squares, penalties["F"].rotation)
+    right, other = _basis(point.G, penalties["G"].squares, penalties["G"].rotation)
     inner = shrunk.mT if point.S is None else shrunk.mT @ point.S
     U, sigma, Vt = xp.linalg.svd(inner @ other, full_matrices=False)
     sigma = sigma * fits.inside
@@ -87,7 +87,7 @@ def _basis(factor: Array, squares: Array, turn: Array) -> tuple[Array, Array]:
     return basis, turn * xp.where(kept, sizes, none)[:, None, :]
 
 
-def beyond(last: Factors, fits: Fits, share: Array) -> Fits:
+def extrapolate(last: Factors, fits: Fits, share: Array) -> Fits:
     """Fits beyond the present ones by shares (B,), on the lines from the last factors."""
     point, core = fits.factors, last.S
     left, right = last.F.mT @ point.F, last.G.mT @ point.G
@@ -98,9 +98,11 @@ def beyond(last: Factors, fits: Fits, share: Array) -> Fits:
         both = _turn(fits, namespace(left).concat([left, right], axis=0))
         one, other = both[:count, ...], both[count:, ...]
         core = one.mT @ core @ other
-    before = Factors(last.F @ one, core, last.G @ other, last.shared, last.offset, last.deviations)
+    before = Factors(
+        last.F @ one, core, last.G @ other, last.shared, last.offset, last.random_intercepts
+    )
     changes = {}
-    for name in ("F", "S", "G", "shared", "offset", "deviations"):
+    for name in ("F", "S", "G", "shared", "offset", "random_intercepts"):
         now = getattr(point, name)
         if now is not None:
             changes[name] = now + along(share, now.ndim) * (now - getattr(before, name))
@@ -108,7 +110,7 @@ def beyond(last: Factors, fits: Fits, share: Array) -> Fits:
         changes[name] = changes[name] * fits.inside[:, None, :]
     if core is not None:
         changes["S"] = changes["S"] * fits.inside[:, None, :] * fits.inside[:, :, None]
-    return fits.at(**changes).refreshed
+    return fits.at(**changes).updated
 
 
 def _turn(fits: Fits, product: Array) -> Array:
@@ -137,7 +139,7 @@ def batchable(recipe: Recipe) -> bool:
     """
     kinds = {name: type(choose_penalty(it)) for name, it in recipe.penalties.items()}
     core = kinds.pop("S", Ridge)
-    square = not recipe.held and recipe.ranks[0] == recipe.ranks[1]
+    square = not recipe.fixed and recipe.ranks[0] == recipe.ranks[1]
     return square and core is Ridge and set(kinds.values()) == {LearnedRelation}
 
 
@@ -154,17 +156,17 @@ def start_fits(
     width = max(recipes[number].ranks[0] for number in places[1])
     known: dict[tuple[object, ...], int] = {}
     points: list[Factors] = []
-    pooling: list[float] = []
+    intercept_penalty: list[float] = []
     which = []
     like = datafits[0].gram
     for fold, number in places.T:
         recipe = recipes[number]
-        key = fold, recipe.ranks, recipe.shared, recipe.intercept, recipe.pooling
+        key = fold, recipe.ranks, recipe.shared, recipe.intercept, recipe.intercept_penalty
         if key not in known:
             known[key] = len(points)
             state = bare_state(datafits[fold], recipe, like=like, init=init, seed=seed)
             points.append(_padded(state.factors, width, like))
-            pooling.append(state.pooling)
+            intercept_penalty.append(state.intercept_penalty)
         which.append(known[key])
     xp = namespace(like)
     first = recipes[places[1][0]]
@@ -176,8 +178,8 @@ def start_fits(
         entries = [choose_penalty(recipes[number].penalties[name]) for number in places[1]]
         return numbers([entry.strength for entry in entries])
 
-    stacked = mapped(lambda *parts: xp.stack(list(parts)), *points)
-    factors = taken(stacked, xp.asarray(np.array(which)))
+    stacked = tree_map(lambda *parts: xp.stack(list(parts)), *points)
+    factors = tree_take(stacked, xp.asarray(np.array(which)))
     ranks = np.array([recipes[number].ranks[0] for number in places[1]])
     inside = xp.asarray((np.arange(width) < ranks[:, None]).astype(np.float64), dtype=like.dtype)
     shared = None
@@ -189,22 +191,22 @@ def start_fits(
         {},
         inside,
         shared,
-        numbers(pooling)[xp.asarray(np.array(which))],
+        numbers(intercept_penalty)[xp.asarray(np.array(which))],
         first.intercept,
-        first.pooling is None,
+        first.intercept_penalty is None,
     )
 
     def started(fits: Fits, smoothing: float) -> Fits:
         penalties = {
             name: Ridges(strength)
             if name == "S"
-            else Relations.started(strength, getattr(fits.factors, name), smoothing)
+            else Relations.initialised(strength, getattr(fits.factors, name), smoothing)
             for name, strength in own.items()
         }
         return fits.with_(penalties=penalties)
 
     # Balanced at little smoothing first, so that ε is set from scales that will last.
-    return started(gauge_step(started(fits, 1e-6)), schedule.start_smoothing)
+    return started(balance_step(started(fits, 1e-6)), schedule.start_smoothing)
 
 
 def _padded(point: Factors, width: int, like: Array) -> Factors:

@@ -29,9 +29,9 @@ class Fits:
         One for a column of a fit, zero for padding.
     shared : array of shape (B,) or None
         Ridge penalty of the common part; None for no common part.
-    pooling : array of shape (B,)
+    intercept_penalty : array of shape (B,)
         Penalty of the tasks' deviations from the common intercept; infinite for none.
-    intercept, pools : bool
+    intercept, estimates_pooling : bool
         Whether scores have an intercept, and whether its pooling is estimated.
     """
 
@@ -39,25 +39,35 @@ class Fits:
     penalties: dict[str, Any]
     inside: Array
     shared: Array | None
-    pooling: Array
+    intercept_penalty: Array
     intercept: bool
-    pools: bool
+    estimates_pooling: bool
 
     @cached_property
-    def pooled(self) -> Array:
+    def has_random_intercepts(self) -> Array:
         """Whether the tasks of a fit have intercepts of their own."""
-        return self.pooling < float("inf") if self.intercept else self.pooling < 0.0
+        return (
+            self.intercept_penalty < float("inf")
+            if self.intercept
+            else self.intercept_penalty < 0.0
+        )
 
     @cached_property
     def double(self) -> Array:
         """Curvature of the penalty of the deviations; one where there are none."""
-        xp = namespace(self.pooling)
-        return xp.where(self.pooled, 2.0 * self.pooling, xp.ones_like(self.pooling))
+        xp = namespace(self.intercept_penalty)
+        return xp.where(
+            self.has_random_intercepts,
+            2.0 * self.intercept_penalty,
+            xp.ones_like(self.intercept_penalty),
+        )
 
     @cached_property
     def member(self) -> Array:
         """One for fits whose tasks have intercepts of their own, zero for the others."""
-        return namespace(self.pooling).astype(self.pooled, self.pooling.dtype)
+        return namespace(self.intercept_penalty).astype(
+            self.has_random_intercepts, self.intercept_penalty.dtype
+        )
 
     @cached_property
     def factor_penalty(self) -> Array:
@@ -67,12 +77,12 @@ class Fits:
     @property
     def regularizer(self) -> Array:
         """All of the objectives but the loss."""
-        xp = namespace(self.pooling)
+        xp = namespace(self.intercept_penalty)
         point, total = self.factors, self.factor_penalty
         if self.shared is not None:
             total = total + self.shared * xp.sum(point.shared**2, axis=1)
         # Deviations are zero where there are none.
-        return total + 0.5 * self.double * xp.sum(point.deviations**2, axis=1)
+        return total + 0.5 * self.double * xp.sum(point.random_intercepts**2, axis=1)
 
     @property
     def learned(self) -> list[Relations]:
@@ -80,14 +90,14 @@ class Fits:
         return [p for p in self.penalties.values() if not isinstance(p, Ridges)]
 
     @property
-    def least(self) -> Array:
+    def floor(self) -> Array:
         """What the smoothing adds to the objectives whatever the factors."""
-        return sum(p.least for p in self.learned)
+        return sum(p.floor for p in self.learned)
 
     @property
-    def settled(self) -> Array:
+    def is_annealed(self) -> Array:
         """Whether the smoothing of every penalty has come to rest."""
-        one, other = (p.settled for p in self.learned)
+        one, other = (p.is_annealed for p in self.learned)
         return one & other
 
     def at(self, **changes: Array) -> Fits:
@@ -103,9 +113,9 @@ class Fits:
         return replace(self, penalties={**self.penalties, **changes})
 
     @property
-    def refreshed(self) -> Fits:
+    def updated(self) -> Fits:
         """The fits with the relations of both factors brought up to date."""
-        F, G, count = self.factors.F, self.factors.G, self.pooling.shape[0]
+        F, G, count = self.factors.F, self.factors.G, self.intercept_penalty.shape[0]
         # One decomposition for both, since its time hardly grows with their number.
         products = namespace(F).concat([F.mT @ F, G.mT @ G], axis=0)
         squares, turn = spectra(products)
@@ -167,7 +177,7 @@ class Cells:
         """Each task's Gram times its own vector, (B, T, P + 1)."""
         return (self.gram @ weights[..., None])[..., 0]
 
-    def expand(self, point: Factors) -> tuple[Array, Array]:
+    def quadratic_at(self, point: Factors) -> tuple[Array, Array]:
         """Gradient of the loss by the weights of each task, (B, T, P + 1), and the loss (B,)."""
         xp = namespace(self.gram)
         weights = weights_of(point)
@@ -206,11 +216,11 @@ class Quadratics:
     gradient: Array
     value: Array
 
-    def moved(self, old: Factors, new: Factors) -> Quadratics:
+    def translated(self, old: Factors, new: Factors) -> Quadratics:
         """Return the same quadratics about a new point with the same ``F``."""
         xp = namespace(self.value)
         change = (new.intercepts - old.intercepts)[..., None]
-        step = xp.concat([new.mixing - old.mixing, change], axis=-1)
+        step = xp.concat([new.loadings - old.loadings, change], axis=-1)
         gradient = self.gradient + (self.hessian @ step[..., None])[..., 0]
         # The mean slope over the way, so that what cancels does so in one product.
         value = self.value + 0.5 * xp.sum((self.gradient + gradient) * step, axis=(1, 2))
@@ -220,5 +230,5 @@ class Quadratics:
 def weights_of(point: Factors) -> Array:
     """Weights of all tasks with their intercepts, (B, T, P + 1)."""
     xp = namespace(point.F)
-    weights = point.mixing @ point.F.mT + point.shared[:, None, :]
+    weights = point.loadings @ point.F.mT + point.shared[:, None, :]
     return xp.concat([weights, point.intercepts[..., None]], axis=-1)

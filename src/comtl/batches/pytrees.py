@@ -12,29 +12,29 @@ from ..arrays import Array, namespace
 Tree = TypeVar("Tree")
 
 
-def mapped(change: Callable[..., Array], first: Tree, *others: Tree) -> Tree:
+def tree_map(change: Callable[..., Array], first: Tree, *others: Tree) -> Tree:
     """Apply a function to the arrays of objects of one form; numbers and names stay.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.batches.pytrees import mapped
-    >>> mapped(lambda a, b: a + b, {"x": np.ones(2), "n": 3}, {"x": np.ones(2), "n": 3})
+    >>> from comtl.batches.pytrees import tree_map
+    >>> tree_map(lambda a, b: a + b, {"x": np.ones(2), "n": 3}, {"x": np.ones(2), "n": 3})
     {'x': array([2., 2.]), 'n': 3}
     """
-    return _mapped(change, first, *others)
+    return _tree_map(change, first, *others)
 
 
-def _mapped(change: Callable[..., Array], first: Any, *others: Any) -> Any:
+def _tree_map(change: Callable[..., Array], first: Any, *others: Any) -> Any:
     if hasattr(first, "shape"):
         return change(first, *others)
     if isinstance(first, dict):
-        return {k: _mapped(change, v, *(o[k] for o in others)) for k, v in first.items()}
+        return {k: _tree_map(change, v, *(o[k] for o in others)) for k, v in first.items()}
     if is_dataclass(first):
         kind: Any = type(first)
         return kind(
             *(
-                _mapped(change, getattr(first, name), *(getattr(o, name) for o in others))
+                _tree_map(change, getattr(first, name), *(getattr(o, name) for o in others))
                 for name in _names(kind)
             )
         )
@@ -46,14 +46,14 @@ def _names(kind: Any) -> list[str]:
     return [entry.name for entry in fields(kind)]
 
 
-def picked(which: Array, new: Tree, old: Tree) -> Tree:
+def tree_take_pairs(which: Array, new: Tree, old: Tree) -> Tree:
     """Return the new object where ``which`` (B,) holds, the old one elsewhere.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.batches.pytrees import picked
-    >>> picked(np.array([True, False]), np.ones((2, 1)), np.zeros((2, 1)))
+    >>> from comtl.batches.pytrees import tree_take_pairs
+    >>> tree_take_pairs(np.array([True, False]), np.ones((2, 1)), np.zeros((2, 1)))
     array([[1.],
            [0.]])
     """
@@ -62,49 +62,49 @@ def picked(which: Array, new: Tree, old: Tree) -> Tree:
     def choose(one: Array, other: Array) -> Array:
         return one if one is other else xp.where(along(which, one.ndim), one, other)
 
-    return mapped(choose, new, old)
+    return tree_map(choose, new, old)
 
 
-def taken(tree: Tree, places: Array) -> Tree:
+def tree_take(tree: Tree, places: Array) -> Tree:
     """Return the entries at some places of the leading axis.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.batches.pytrees import taken
-    >>> taken(np.array([5.0, 6.0, 7.0]), np.array([2, 0]))
+    >>> from comtl.batches.pytrees import tree_take
+    >>> tree_take(np.array([5.0, 6.0, 7.0]), np.array([2, 0]))
     array([7., 5.])
     """
     xp = namespace(places)
-    return mapped(lambda values: xp.take(values, places, axis=0), tree)
+    return tree_map(lambda values: xp.take(values, places, axis=0), tree)
 
 
-def cut(tree: Tree, part: slice) -> Tree:
+def tree_slice(tree: Tree, part: slice) -> Tree:
     """Return a slice of the leading axis.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.batches.pytrees import cut
-    >>> cut(np.array([5.0, 6.0, 7.0]), slice(1, 3))
+    >>> from comtl.batches.pytrees import tree_slice
+    >>> tree_slice(np.array([5.0, 6.0, 7.0]), slice(1, 3))
     array([6., 7.])
     """
-    return mapped(lambda values: values[part, ...], tree)
+    return tree_map(lambda values: values[part, ...], tree)
 
 
-def joined(trees: list[Tree]) -> Tree:
+def tree_concat(trees: list[Tree]) -> Tree:
     """Return objects of one form one after the other.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.batches.pytrees import joined
-    >>> joined([np.zeros(1), np.ones(2)])
+    >>> from comtl.batches.pytrees import tree_concat
+    >>> tree_concat([np.zeros(1), np.ones(2)])
     array([0., 1., 1.])
     """
     if len(trees) == 1:
         return trees[0]
-    return mapped(lambda *parts: namespace(parts[0]).concat(list(parts), axis=0), *trees)
+    return tree_map(lambda *parts: namespace(parts[0]).concat(list(parts), axis=0), *trees)
 
 
 def along(values: Array, ndim: int) -> Array:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..phrases import counted
+from ..phrases import count_noun
 
 if TYPE_CHECKING:
     from ..evaluation.compare_models import Comparison
@@ -162,7 +162,7 @@ def facts(model: TableModel) -> dict[str, Any]:
         "target": model.target,
         "classes": model.classes,
         "features": len(model.encoder.names),
-        "bends": model.features[len(model.encoder.names) :],
+        "hinges": model.features[len(model.encoder.names) :],
         "columns": [
             {"name": c.name, "kind": c.kind, "missing": c.missing, "levels": c.levels}
             for c in model.encoder.columns
@@ -195,10 +195,10 @@ def headline(model: TableModel) -> str:
     tasks = len(model.estimator.tasks_)
     bends = len(model.features) - len(model.encoder.names)
     return (
-        f"{type(model.estimator).__name__} of {model.target!r}: {counted(model.rows, 'row')}, "
-        f"{counted(tasks, 'task')} ({model.task!r}), "
-        f"{counted(len(model.encoder.names), 'feature')}"
-        + (f" and {counted(bends, 'bend')} of them." if bends else ".")
+        f"{type(model.estimator).__name__} of {model.target!r}: {count_noun(model.rows, 'row')}, "
+        f"{count_noun(tasks, 'task')} ({model.task!r}), "
+        f"{count_noun(len(model.encoder.names), 'feature')}"
+        + (f" and {count_noun(bends, 'hinge')} of them." if bends else ".")
     )
 
 

@@ -72,7 +72,7 @@ def predict(
     loaded = read_table(table, encoding=encoding, text=text)
     rows = as_table(loaded.table)
     require_columns(identifiers, rows.column_names, "--id")
-    asked = known.ask(rows, unseen)
+    asked = known.prepare(rows, unseen)
     names = dict.fromkeys([*identifiers, known.task])
     columns: dict[str, Any] = {name: rows.column(name).to_pylist() for name in names}
     answers = _answers(known, asked, interval, proba)

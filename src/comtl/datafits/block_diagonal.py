@@ -23,13 +23,13 @@ ALL_ENTRY, ALL_COLUMN, OWN_ENTRY, OWN_WEIGHT, OWN_COLUMN = 4.0, 0.6, 2.0, 5.0, 0
 """Nanoseconds of sparse rows forth and back. By all columns: an entry, and one for each column; by
 own columns: an entry, a weight, and a weight for each column it is mixed of. Measured there too."""
 MOST_ENTRIES = 2**25
-"""Entries of sparse rows whose columns are told apart, which takes four bytes each."""
+"""Entries of sparse rows whose columns are separated, which takes four bytes each."""
 
 Work = Callable[[slice, Any], np.ndarray]
 """Values that are made of the scores of some rows, if there are scores."""
 
 
-def own_columns(mixing: Array) -> bool:
+def own_columns(loadings: Array) -> bool:
     """Whether tasks have a column each and, at most, one more that all share.
 
     Examples
@@ -39,46 +39,46 @@ def own_columns(mixing: Array) -> bool:
     >>> own_columns(np.eye(9)), own_columns(np.ones((9, 9)))
     (True, False)
     """
-    tasks, width = mixing.shape
-    if on_device(mixing) or not 0 <= width - tasks <= 1:
+    tasks, width = loadings.shape
+    if on_device(loadings) or not 0 <= width - tasks <= 1:
         return False
-    square = mixing[:, :tasks]
+    square = loadings[:, :tasks]
     return (
         bool(np.all(np.diagonal(square) == 1.0))
         and int(np.count_nonzero(square)) == tasks
-        and bool(np.all(mixing[:, tasks:] == 1.0))
+        and bool(np.all(loadings[:, tasks:] == 1.0))
     )
 
 
-def task_weights(features: np.ndarray, mixing: np.ndarray) -> np.ndarray:
+def task_weights(features: np.ndarray, loadings: np.ndarray) -> np.ndarray:
     """Weights of each task, ``(T, P)``, from the columns ``(P, k)`` that it mixes."""
-    tasks, width = mixing.shape
-    if not own_columns(mixing):
-        return mixing @ features.T
+    tasks, width = loadings.shape
+    if not own_columns(loadings):
+        return loadings @ features.T
     own = features if width == tasks else features[:, :tasks] + features[:, tasks:]
     return np.ascontiguousarray(own.T)
 
 
-def mixed_sums(sums: np.ndarray, mixing: np.ndarray) -> np.ndarray:
+def mixed_sums(sums: np.ndarray, loadings: np.ndarray) -> np.ndarray:
     """Undo :func:`task_weights` on the way back, from sums ``(T, P)`` to columns ``(P, k)``."""
-    tasks, width = mixing.shape
-    if not own_columns(mixing):
-        return sums.T @ mixing
+    tasks, width = loadings.shape
+    if not own_columns(loadings):
+        return sums.T @ loadings
     return np.column_stack([sums.T, sums.sum(axis=0)] if width > tasks else [sums.T])
 
 
-def worth_own_columns(blocks: RowBlocks, tasks: int, width: int, *, plain: bool) -> bool:
+def block_diagonal_is_cheaper(blocks: RowBlocks, tasks: int, width: int, *, plain: bool) -> bool:
     """Whether rows are better multiplied by the weights of their task than by all columns.
 
     ``plain`` says that the columns are the weights, at most with one that all tasks share.
     """
     if not blocks.packed:
         return plain and not blocks.whole and tasks >= FEWEST
-    if blocks.filled > MOST_ENTRIES:
+    if blocks.nnz > MOST_ENTRIES:
         return False
     weights = tasks * blocks.shape[1]
-    own = OWN_ENTRY * blocks.filled + weights * (OWN_WEIGHT + (0 if plain else OWN_COLUMN * width))
-    return own < blocks.filled * (ALL_ENTRY + ALL_COLUMN * width)
+    own = OWN_ENTRY * blocks.nnz + weights * (OWN_WEIGHT + (0 if plain else OWN_COLUMN * width))
+    return own < blocks.nnz * (ALL_ENTRY + ALL_COLUMN * width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ class OwnBlocks:
 
     def __init__(self, blocks: RowBlocks, codes: np.ndarray, tasks: int) -> None:
         self.blocks, self.codes, self.tasks = blocks, codes, tasks
-        # Blocks of sparse rows are kept: their columns are told apart once.
+        # Blocks of sparse rows are kept: their columns are separated once.
         numbers = range(len(blocks.ranges)) if blocks.packed else ()
         self._kept = [list(self._cut(number)) for number in numbers]
 

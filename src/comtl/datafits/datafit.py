@@ -48,21 +48,24 @@ class TaskQuadratic:
         lift = with_corner(core)
         return lift.T @ (self.hessian @ lift), self.gradient @ lift
 
-    def solve(self, core: Array | None, low: Array, ridge: Array, push: Array) -> Solution:
+    def solve(
+        self, core: Array | None, low: Array, ridge: Array, penalty_gradient: Array
+    ) -> Solution:
         """Step of all tasks' ``(g_t, b_t)`` to the least of loss and penalty together.
 
-        The latent weights are ``S g_t``. The penalty has the gradient ``push`` (T, n) and the
-        Hessian of ``ridge`` (n,) less what couples tasks, ``low`` (T, k); n leaves out what stays.
+        The latent weights are ``S g_t``. The penalty has the gradient ``penalty_gradient`` (T, n)
+        and the Hessian of ``ridge`` (n,) less what couples tasks, ``low_rank`` (T, k); n leaves out
+        what stays.
         """
-        return solve_coupled_blocks(*self.system(core, low, ridge, push))
+        return solve_coupled_blocks(*self.system(core, low, ridge, penalty_gradient))
 
     def system(
-        self, core: Array | None, low: Array, ridge: Array, push: Array
+        self, core: Array | None, low: Array, ridge: Array, penalty_gradient: Array
     ) -> tuple[Array, Array, Array, Array]:
         """Blocks, coupling, ridge and right side of :meth:`solve`."""
         hessian, gradient = self.through_core(core)
         size = ridge.shape[0]
-        return hessian[:, :size, :size], low, ridge, -(gradient[:, :size] + push)
+        return hessian[:, :size, :size], low, ridge, -(gradient[:, :size] + penalty_gradient)
 
     def core_sums(self, G: Array, rows: int) -> tuple[Array, Array]:
         """Hessian (K1², K2²) and gradient (K1, K2) by a core of K1 = ``rows`` rows."""
@@ -76,7 +79,7 @@ class TaskQuadratic:
             matrix = matrix + xp.reshape(blocks, (-1, rows * rows)).T @ pairs
         return matrix, self.gradient[:, :rows].T @ G
 
-    def moved(self, step: Array) -> TaskQuadratic:
+    def translated(self, step: Array) -> TaskQuadratic:
         """Return the same quadratic about the point moved by ``step`` (T, k+1)."""
         gradient = self.gradient + (self.hessian @ step[:, :, None])[:, :, 0]
         # The mean slope over the way, so that what cancels does so in one product.
@@ -97,7 +100,7 @@ class FeaturePenalty:
 
     Parameters
     ----------
-    alpha, low : float and array of shape (P, r)
+    alpha, low_rank : float and array of shape (P, r)
         ``αI - NNᵀ`` for every column of ``F``.
     shared, level : float
         For a last column that all tasks share, and for the intercept of each task.
@@ -106,13 +109,13 @@ class FeaturePenalty:
     """
 
     alpha: float
-    low: Array
+    low_rank: Array
     shared: float
     level: float
     offset: bool
 
 
-class Expansion(ABC):
+class LocalQuadratic(ABC):
     """Local quadratic model of the loss at a point; exact for quadratic losses."""
 
     @property
@@ -120,7 +123,7 @@ class Expansion(ABC):
     def value(self) -> float:
         """The loss."""
 
-    def value_with(self, mixing: Array) -> float:
+    def value_with(self, loadings: Array) -> float:
         """Loss where :meth:`gradient` is likely to be asked for next, with the same mixing."""
         return self.value
 
@@ -130,11 +133,11 @@ class Expansion(ABC):
         """Second derivative by the intercept of each task, ``(T,)``."""
 
     @abstractmethod
-    def gradient(self, mixing: Array) -> tuple[Array, Array]:
+    def gradient(self, loadings: Array) -> tuple[Array, Array]:
         """Gradient by ``Q`` (P, k) of scores ``xᵀQ m_t + b_t``, and by ``b`` (T,)."""
 
     @abstractmethod
-    def normal(self, step: Array, mixing: Array, intercepts: Array) -> tuple[Array, Array]:
+    def normal(self, step: Array, loadings: Array, intercepts: Array) -> tuple[Array, Array]:
         """Hessian of the same unknowns applied to a step."""
 
     def task_ridge(self, alpha: float, level: float, shared: float | None) -> TaskSolve | None:
@@ -146,7 +149,7 @@ class Expansion(ABC):
         """
         return None
 
-    def row_ridge(self, mixing: Array, penalty: FeaturePenalty, passes: float) -> RowSolve | None:
+    def row_ridge(self, loadings: Array, penalty: FeaturePenalty, passes: float) -> RowSolve | None:
         """Inverse of the Hessian by ``Q``, the tasks' intercepts and the common one, penalised.
 
         None where it would cost more than ``passes`` over the rows.
@@ -182,12 +185,12 @@ class Datafit(ABC):
         """Pooled second moments of the features, for the preconditioner."""
 
     @abstractmethod
-    def expand(self, point: Factors) -> Expansion:
+    def quadratic_at(self, point: Factors) -> LocalQuadratic:
         """Return the local quadratic model at a point."""
 
     @abstractmethod
-    def merged(self, labels: np.ndarray, count: int) -> Datafit:
-        """Return the same cells with the tasks of a label taken as one.
+    def with_tasks_pooled(self, labels: np.ndarray, count: int) -> Datafit:
+        """Return the same observations with the tasks of a label taken as one.
 
         There are ``count`` labels, and each has a task.
         """
@@ -200,5 +203,5 @@ class Datafit(ABC):
         """
 
     @abstractmethod
-    def line(self, start: Factors, stop: Factors) -> Callable[[float], float]:
+    def along_segment(self, start: Factors, stop: Factors) -> Callable[[float], float]:
         """Return the loss along the segment between two points that differ in one block."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import linalg, sparse
 
-from ..arrays import segment_sum, taken
+from ..arrays import segment_sum, take
 from ..rows.design import Design
 from ..solvers.conjugate_gradient import conjugate_gradient
 from .datafit import FeaturePenalty
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from .rows_datafit import RowsDatafit
 
 MOST_CELLS, SCATTERED = 3_000, 16.0
-"""Cells up to which all their products are kept, and what an entry of sparse rows costs beside one
-of dense ones; see benchmarks/bench_row_kernels.md."""
+"""Observations up to which all their products are kept, and what an entry of sparse rows costs
+beside one of dense ones; see benchmarks/bench_row_kernels.md."""
 
 
 def scaled_rows(design: Design, rows: np.ndarray | None) -> tuple[Any, np.ndarray, float]:
     """Rows in their units, and what centring takes from an inner product: by row, and once."""
-    X = design.X if rows is None else taken(design.X, rows)
+    X = design.X if rows is None else take(design.X, rows)
     X = X * design.inverse_scale[None, :]
     X = X.tocsr() if sparse.issparse(X) else X
     return X, X @ design.shift, float(design.shift @ design.shift)
@@ -48,18 +48,19 @@ def inner_products(X: Any, level: np.ndarray, square: float) -> np.ndarray:
     return products - level[:, None] - level + square
 
 
-def worth_a_kernel(X: Any, cells: float, width: int, passes: float) -> bool:
-    """Whether a factorisation of all cells' products costs less than so many passes over the rows.
+def dual_is_cheaper(X: Any, cells: float, width: int, passes: float) -> bool:
+    """Whether a factorisation of all observations' products costs less than so many passes over the
+    rows.
 
     A pass takes the rows ``X`` times ``width`` columns, forth or back.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.datafits.dual_ridge import worth_a_kernel
-    >>> worth_a_kernel(np.zeros((50, 200)), 50, width=5, passes=30)
+    >>> from comtl.datafits.dual_ridge import dual_is_cheaper
+    >>> dual_is_cheaper(np.zeros((50, 200)), 50, width=5, passes=30)
     True
-    >>> worth_a_kernel(np.zeros((200, 50)), 200, width=5, passes=30)
+    >>> dual_is_cheaper(np.zeros((200, 50)), 200, width=5, passes=30)
     False
     """
     rows, features = X.shape
@@ -77,8 +78,8 @@ class RowRidge:
     datafit : RowsDatafit
         The rows.
     curvature : ndarray of shape (n_cells,)
-        Second derivative of each cell's loss.
-    mixing : ndarray of shape (n_tasks, k)
+        Second derivative of each observation's loss.
+    loadings : ndarray of shape (n_tasks, k)
         How tasks mix the columns of ``Q``: those of ``F``, then any shared one.
     penalty : FeaturePenalty
         What is added to the Hessian.
@@ -88,13 +89,13 @@ class RowRidge:
         self,
         datafit: RowsDatafit,
         curvature: np.ndarray,
-        mixing: np.ndarray,
+        loadings: np.ndarray,
         penalty: FeaturePenalty,
     ) -> None:
-        self.datafit, self.mixing, self.penalty = datafit, mixing, penalty
-        self.width = mixing.shape[1] - int(np.isfinite(penalty.shared))
+        self.datafit, self.loadings, self.penalty = datafit, loadings, penalty
+        self.width = loadings.shape[1] - int(np.isfinite(penalty.shared))
         # (αI - NNᵀ)⁻¹ = (I + N (αI - NᵀN)⁻¹ Nᵀ) / α
-        low = penalty.low
+        low = penalty.low_rank
         self._inner = np.linalg.inv(penalty.alpha * np.eye(low.shape[1]) - low.T @ low)
         self._root = np.sqrt(np.maximum(curvature, 0.0))
         kernel = self._kernel()
@@ -110,9 +111,9 @@ class RowRidge:
 
     @cached_property
     def _flat(self) -> np.ndarray:
-        """What one on the common intercept makes of the cells.
+        """What one on the common intercept makes of the observations.
 
-        It has no penalty: it is what makes the cells' values sum to their due.
+        It has no penalty: it is what makes the observations' values sum to their due.
         """
         return self._solved(self._root) if self.penalty.offset else np.zeros_like(self._root)
 
@@ -124,10 +125,10 @@ class RowRidge:
         fit, penalty = self.datafit, self.penalty
         kernel = np.zeros_like(fit.products)
         if self.width:
-            factor = np.repeat(self.mixing[:, : self.width], np.diff(fit.offsets), axis=0)
+            factor = np.repeat(self.loadings[:, : self.width], np.diff(fit.offsets), axis=0)
             related = (factor / penalty.alpha) @ factor.T
-            if penalty.low.shape[1]:
-                seen = fit.latent(penalty.low)
+            if penalty.low_rank.shape[1]:
+                seen = fit.latent(penalty.low_rank)
                 related *= fit.products + (seen @ self._inner) @ seen.T
             else:
                 related *= fit.products
@@ -140,7 +141,7 @@ class RowRidge:
         return kernel
 
     def _over_penalty(self, matrix: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        penalty, low = self.penalty, self.penalty.low
+        penalty, low = self.penalty, self.penalty.low_rank
         factor = matrix[:, : self.width]
         if low.shape[1]:
             factor = factor + low @ (self._inner @ (low.T @ factor))
@@ -153,12 +154,12 @@ class RowRidge:
         """Solve for ``(P, k)``, ``(T,)`` and one number."""
         fit, root = self.datafit, self._root
         slopes, deviations = self._over_penalty(matrix, sums)
-        inner = self._solved(root * fit.scores(slopes, self.mixing, deviations))
+        inner = self._solved(root * fit.scores(slopes, self.loadings, deviations))
         spread = float(root @ self._flat)
         offset = (float(total) - float(root @ inner)) / spread if spread else 0.0
         values = (root * (inner + offset * self._flat)).astype(matrix.dtype, copy=False)
         each = segment_sum(values, fit.offsets)
-        back = fit.backward(values, each, self.mixing)
+        back = fit.backward(values, each, self.loadings)
         return *self._over_penalty(matrix - back, sums - each), matrix.dtype.type(offset)
 
 
@@ -174,7 +175,9 @@ DIGITS = 1e8
 
 @dataclass(frozen=True, eq=False)
 class TaskKernels:
-    """Inverses ``C^½ (I + C^½ K C^½)⁻¹ C^½`` of all tasks, ``(T, m, m)``, and where cells lie."""
+    """Inverses ``C^½ (I + C^½ K C^½)⁻¹ C^½`` of all tasks, ``(T, m, m)``, and where observations
+    lie.
+    """
 
     inverses: np.ndarray
     places: np.ndarray
@@ -188,7 +191,8 @@ class TaskKernels:
         offsets: np.ndarray,
         sizes: tuple[float, float],
     ) -> TaskKernels | None:
-        """Kernels of cells sorted by task; None where they would be larger than they are worth.
+        """Kernels of observations sorted by task; None where they would be larger than they are
+        worth.
 
         ``sizes`` are the factors of the rows' products and of the constant in the kernel.
         """
@@ -215,7 +219,7 @@ class TaskKernels:
         return cls(inverses, places)
 
     def solve(self, values: np.ndarray) -> np.ndarray:
-        """Apply the inverses to one number a cell."""
+        """Apply the inverses to one number per observation."""
         tasks, most, _ = self.inverses.shape
         table = np.zeros((tasks, most))
         table.reshape(-1)[self.places] = values
@@ -274,6 +278,6 @@ class TaskRidge:
     def _forth(self, shared: np.ndarray) -> np.ndarray:
         return self.kernels.solve(self.datafit.scores(shared, self._all, self._none))
 
-    def _back(self, values: np.ndarray, mixing: np.ndarray) -> np.ndarray:
+    def _back(self, values: np.ndarray, loadings: np.ndarray) -> np.ndarray:
         sums = segment_sum(values, self.datafit.offsets)
-        return self.datafit.backward(values, sums, mixing)
+        return self.datafit.backward(values, sums, loadings)

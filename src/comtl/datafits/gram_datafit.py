@@ -23,7 +23,7 @@ from ..arrays import (
 from ..factors import Factors
 from ..losses import Squared
 from ..rows.design import Covariance, Design
-from .datafit import Datafit, Expansion, TaskQuadratic
+from .datafit import Datafit, LocalQuadratic, TaskQuadratic
 
 
 class GramDatafit(Datafit):
@@ -53,7 +53,7 @@ class GramDatafit(Datafit):
 
     @classmethod
     def of_cells(cls, design: Design, y: Array, weights: Array, offsets: np.ndarray) -> GramDatafit:
-        """Sum up rows that are sorted by task, one cell a row."""
+        """Sum up rows that are sorted by task, one observation per row."""
         xp = namespace(y)
         tasks, columns = len(offsets) - 1, design.shape[1] + 1
         gram = xp.zeros((tasks, columns, columns), dtype=design.dtype)
@@ -82,12 +82,14 @@ class GramDatafit(Datafit):
         energy = xp.sum(weights[:, None] * Y**2, axis=0)
         return cls(gram[None, :, :], moment.T, energy)
 
-    def less(self, part: GramDatafit, places: np.ndarray) -> GramDatafit:
-        """Return sums without those of some cells, whose tasks have the given places here."""
+    def less(self, part: GramDatafit, task_index: np.ndarray) -> GramDatafit:
+        """Return sums without those of some observations, whose tasks have the given places
+        here.
+        """
         gram, moment, energy = self.gram + 0.0, self.moment + 0.0, self.energy + 0.0
-        gram[places if gram.shape[0] > 1 else slice(None)] -= part.gram
-        moment[places] -= part.moment
-        energy[places] -= part.energy
+        gram[task_index if gram.shape[0] > 1 else slice(None)] -= part.gram
+        moment[task_index] -= part.moment
+        energy[task_index] -= part.energy
         return GramDatafit(gram, moment, energy)
 
     def of_tasks(self, tasks: np.ndarray) -> GramDatafit:
@@ -98,7 +100,7 @@ class GramDatafit(Datafit):
     def turned(
         self, rows: tuple[np.ndarray, np.ndarray], target: tuple[float, float]
     ) -> GramDatafit:
-        """Return sums of the same cells in other units.
+        """Return sums of the same observations in other units.
 
         Rows and targets are multiplied by the first of each pair, and the second is added.
 
@@ -146,12 +148,12 @@ class GramDatafit(Datafit):
             return weights @ self.gram[0, :, :]
         return (self.gram @ weights[:, :, None])[:, :, 0]
 
-    def expand(self, point: Factors) -> GramExpansion:
+    def quadratic_at(self, point: Factors) -> GramLocalQuadratic:
         xp = namespace(self.gram)
-        weights = point.mixing @ point.F.T + point.shared[None, :]
-        return GramExpansion(self, xp.concat([weights, point.intercepts[:, None]], axis=1))
+        weights = point.loadings @ point.F.T + point.shared[None, :]
+        return GramLocalQuadratic(self, xp.concat([weights, point.intercepts[:, None]], axis=1))
 
-    def merged(self, labels: np.ndarray, count: int) -> GramDatafit:
+    def with_tasks_pooled(self, labels: np.ndarray, count: int) -> GramDatafit:
         xp = namespace(self.gram)
         member = xp.asarray(np.eye(count)[:, labels], dtype=self.gram.dtype)
         size = self.gram.shape[1]
@@ -166,11 +168,11 @@ class GramDatafit(Datafit):
         squares = xp.sum((self.gram @ models) * models, axis=1)
         return self.energy[:, None] + squares - 2.0 * self.moment @ models
 
-    def line(self, start: Factors, stop: Factors) -> Callable[[float], float]:
-        return lambda share: self.expand(start.towards(stop, share)).value
+    def along_segment(self, start: Factors, stop: Factors) -> Callable[[float], float]:
+        return lambda share: self.quadratic_at(start.interpolate(stop, share)).value
 
 
-class GramExpansion(Expansion):
+class GramLocalQuadratic(LocalQuadratic):
     """Derivatives of the squared loss at given weights, one row for each task."""
 
     def __init__(self, datafit: GramDatafit, weights: Array) -> None:
@@ -188,14 +190,14 @@ class GramExpansion(Expansion):
         sums = 2.0 * self.datafit.gram[:, -1, -1]
         return namespace(sums).broadcast_to(sums, (self.datafit.n_tasks,))
 
-    def gradient(self, mixing: Array) -> tuple[Array, Array]:
-        return self.slope[:, :-1].T @ mixing, self.slope[:, -1]
+    def gradient(self, loadings: Array) -> tuple[Array, Array]:
+        return self.slope[:, :-1].T @ loadings, self.slope[:, -1]
 
-    def normal(self, step: Array, mixing: Array, intercepts: Array) -> tuple[Array, Array]:
+    def normal(self, step: Array, loadings: Array, intercepts: Array) -> tuple[Array, Array]:
         xp = namespace(step)
-        weights = xp.concat([mixing @ step.T, intercepts[:, None]], axis=1)
+        weights = xp.concat([loadings @ step.T, intercepts[:, None]], axis=1)
         push = 2.0 * self.datafit.product(weights)
-        return push[:, :-1].T @ mixing, push[:, -1]
+        return push[:, :-1].T @ loadings, push[:, -1]
 
     def task_gradient(self, features: Array) -> Array:
         return self.slope[:, :-1] @ features

@@ -10,45 +10,51 @@ from scipy import sparse
 
 from ..arrays import (
     Array,
-    PickedRows,
+    RowSelector,
     local_offsets,
     namespace,
     on_device,
     row_dots,
     segment_sum,
-    taken,
+    take,
 )
 from ..factors import Factors
 from ..losses import Loss
 from ..rows.blocks import RowBlocks, plus
 from ..rows.design import Covariance, Design
-from .block_diagonal import OwnBlocks, mixed_sums, own_columns, task_weights, worth_own_columns
+from .block_diagonal import (
+    OwnBlocks,
+    block_diagonal_is_cheaper,
+    mixed_sums,
+    own_columns,
+    task_weights,
+)
 from .datafit import Datafit
 from .dual_ridge import inner_products, scaled_rows
-from .rows_expansion import RowsExpansion, linear_terms
+from .rows_expansion import RowsLocalQuadratic, linear_terms
 
 Values = Callable[[slice, Array], Array]
-"""What is made of the scores of some cells."""
+"""What is made of the scores of some observations."""
 
 LatentWork = Callable[[slice, Array, np.ndarray, Array], tuple[Array, ...]]
-"""What is made of the latent values of a chunk's cells, one entry for each of its tasks."""
+"""What is made of the latent values of a chunk's observations, one entry for each of its tasks."""
 
 
 class RowsDatafit(Datafit):
-    """Cells (row, task, target, weight) sorted by task over the rows of a design.
+    """Observations (row, task, target, weight) sorted by task over the rows of a design.
 
     Parameters
     ----------
     design : Design
         The rows.
     y, weights : arrays of shape (n_cells,)
-        Target and weight of each cell.
+        Target and weight of each observation.
     offsets : ndarray of shape (n_tasks + 1,)
-        Cells ``offsets[t]:offsets[t + 1]`` belong to task ``t``.
+        Observations ``offsets[t]:offsets[t + 1]`` belong to task ``t``.
     loss : Loss
-        Loss of a cell.
+        Loss of an observation.
     rows : ndarray of shape (n_cells,), optional
-        Row of each cell; by default cell ``i`` is row ``i``.
+        Row of each observation; by default observation ``i`` is row ``i``.
     """
 
     name = "rows"
@@ -73,17 +79,21 @@ class RowsDatafit(Datafit):
 
     @cached_property
     def blocks(self) -> RowBlocks:
-        """What the cells are multiplied by: the rows, or the map from rows to cells."""
+        """What the observations are multiplied by: the rows, or the map from rows to
+        observations.
+        """
         if self.rows is None:
             return self.design.blocks
         if on_device(self.y):
-            return RowBlocks(PickedRows(self.rows, self.design.shape[0], self.y))
+            return RowBlocks(RowSelector(self.rows, self.design.shape[0], self.y))
         ones, ends = np.ones(len(self.rows), self.design.dtype), np.arange(len(self.rows) + 1)
         shape = (len(self.rows), self.design.shape[0])
         return RowBlocks(sparse.csr_array((ones, self.rows, ends), shape=shape))
 
     def _lift(self, features: Array) -> tuple[Array, Array]:
-        """``V`` and ``c`` such that cells have the latent values ``B V - 1 cᵀ``, B the blocks."""
+        """``V`` and ``c`` such that observations have the latent values ``B V - 1 cᵀ``, B the
+        blocks.
+        """
         if self.rows is None:
             return self.design.loaded(features)
         latent = self.design @ features
@@ -104,17 +114,17 @@ class RowsDatafit(Datafit):
 
     @cached_property
     def products(self) -> np.ndarray:
-        """Inner products of all cells' rows, on the host."""
+        """Inner products of all observations' rows, on the host."""
         return inner_products(*scaled_rows(self.design, self.rows)).astype(np.float64, copy=False)
 
     def latent(self, features: Array) -> Array:
-        """Return ``x_iᵀ Q`` for every cell."""
+        """Return ``x_iᵀ Q`` for every observation."""
         found = self.design @ features
-        return found if self.rows is None else taken(found, self.rows)
+        return found if self.rows is None else take(found, self.rows)
 
     @cached_property
     def curvature(self) -> Array:
-        """Second derivative of each cell's loss where it is the same at every point."""
+        """Second derivative of each observation's loss where it is the same at every point."""
         return self.weights * self.loss.curvature(self.y, self.y)
 
     @cached_property
@@ -122,22 +132,22 @@ class RowsDatafit(Datafit):
         """Sum of :attr:`curvature` over each task."""
         return segment_sum(self.curvature, self.offsets)
 
-    def _mixed(self, mixing: Array, cells: slice) -> Array:
-        """Mixing of the tasks of some cells.
+    def _mixed(self, loadings: Array, cells: slice) -> Array:
+        """Mixing of the tasks of some observations.
 
-        On a device all cells go at once, and gathering them costs a sixth of a pass: they are kept
-        for the next, which mostly has the same mixing.
+        On a device all observations go at once, and gathering them costs a sixth of a pass: they
+        are kept for the next, which mostly has the same mixing.
         """
         if not on_device(self.y):
-            return namespace(mixing).take(mixing, self._codes[cells], axis=0)
-        if self._last is None or self._last[0] is not mixing:
-            self._last = mixing, namespace(mixing).take(mixing, self._codes, axis=0)
+            return namespace(loadings).take(loadings, self._codes[cells], axis=0)
+        if self._last is None or self._last[0] is not loadings:
+            self._last = loadings, namespace(loadings).take(loadings, self._codes, axis=0)
         return self._last[1]
 
     def run(
         self,
         features: Array,
-        mixing: Array,
+        loadings: Array,
         intercepts: Array,
         values: Values,
         back: Array | None = None,
@@ -149,7 +159,7 @@ class RowsDatafit(Datafit):
         """
         xp = namespace(features)
         lifted, constant = self._lift(features)
-        base = intercepts - mixing @ constant
+        base = intercepts - loadings @ constant
         result = xp.empty(self.y.shape, dtype=self.y.dtype)
 
         def kept(cells: slice, score: Array) -> Array:
@@ -157,35 +167,35 @@ class RowsDatafit(Datafit):
             value = result[cells] = values(cells, score + level)
             return value
 
-        if self._apart(mixing, back):
-            found = self._own.run(task_weights(lifted, mixing), kept, back=back is not None)
+        if self._apart(loadings, back):
+            found = self._own.run(task_weights(lifted, loadings), kept, back=back is not None)
             total = None if back is None else mixed_sums(found, back)
         else:
-            total = self._meet_all(lifted, mixing, kept, back)
+            total = self._meet_all(lifted, loadings, kept, back)
         sums = segment_sum(result, self.offsets)
         return result, sums, None if back is None else self._drop(total, back.T @ sums)
 
-    def backward(self, values: Array, sums: Array, mixing: Array) -> Array:
+    def backward(self, values: Array, sums: Array, loadings: Array) -> Array:
         """Return ``Σ_i v_i x_i m_tᵀ``, given the sums of the values by task."""
-        if self._apart(mixing, mixing):
-            back = mixed_sums(self._own.sums(values), mixing)
+        if self._apart(loadings, loadings):
+            back = mixed_sums(self._own.sums(values), loadings)
         else:
-            back = self._meet_all(None, mixing, lambda cells, score: values[cells], mixing)
-        return self._drop(back, mixing.T @ sums)
+            back = self._meet_all(None, loadings, lambda cells, score: values[cells], loadings)
+        return self._drop(back, loadings.T @ sums)
 
     @cached_property
     def _own(self) -> OwnBlocks:
         return OwnBlocks(self.blocks, self._codes, self.n_tasks)
 
-    def _apart(self, mixing: Array, back: Array | None) -> bool:
+    def _apart(self, loadings: Array, back: Array | None) -> bool:
         """Whether rows rather meet the weights of their own task than all columns."""
         if on_device(self.y):
             return False
-        plain = own_columns(mixing) and (back is None or back is mixing or own_columns(back))
-        return worth_own_columns(self.blocks, self.n_tasks, mixing.shape[1], plain=plain)
+        plain = own_columns(loadings) and (back is None or back is loadings or own_columns(back))
+        return block_diagonal_is_cheaper(self.blocks, self.n_tasks, loadings.shape[1], plain=plain)
 
     def _meet_all(
-        self, lifted: Array | None, mixing: Array, values: Values, back: Array | None
+        self, lifted: Array | None, loadings: Array, values: Values, back: Array | None
     ) -> Array:
         """Rows times what ``values`` makes of their scores, by way of all columns."""
 
@@ -193,26 +203,27 @@ class RowsDatafit(Datafit):
             total = None
             for block in self.blocks.chunk(number):
                 cells = slice(block.start, block.stop)
-                mixed = self._mixed(mixing, cells)
+                mixed = self._mixed(loadings, cells)
                 score = None if lifted is None else row_dots(block.forward(lifted), mixed)
                 value = values(cells, score)
                 if back is not None:
-                    left = mixed if back is mixing else self._mixed(back, cells)
+                    left = mixed if back is loadings else self._mixed(back, cells)
                     total = plus(total, block.backward(value[:, None] * left))
             return total
 
         total = None
-        for product in self.blocks.each(part, mixing.shape[1]):
+        for product in self.blocks.each(part, loadings.shape[1]):
             total = plus(total, product)
         return total
 
     def by_task(
         self, features: Array, work: LatentWork, sizes: list[tuple[int, ...]]
     ) -> list[Array]:
-        """Sum up what ``work`` makes of the cells' latent values, as arrays of ``(T, *size)``.
+        """Sum up what ``work`` makes of the observations' latent values, as arrays of ``(T,
+        *size)``.
 
-        ``work(cells, codes, offsets, latent)`` gets the cells of a chunk, their tasks, the bounds
-        of these tasks among them and ``x_iᵀ Q``.
+        ``work(cells, codes, offsets, latent)`` gets the observations of a chunk, their tasks, the
+        bounds of these tasks among them and ``x_iᵀ Q``.
         """
         xp = namespace(features)
         lifted, constant = self._lift(features)
@@ -233,21 +244,21 @@ class RowsDatafit(Datafit):
                 total[first:last, ...] += piece
         return totals
 
-    def scores(self, features: Array, mixing: Array, intercepts: Array) -> Array:
-        """Return ``x_iᵀ Q m_t + b_t`` for every cell."""
-        return self.run(features, mixing, intercepts, lambda cells, score: score)[0]
+    def scores(self, features: Array, loadings: Array, intercepts: Array) -> Array:
+        """Return ``x_iᵀ Q m_t + b_t`` for every observation."""
+        return self.run(features, loadings, intercepts, lambda cells, score: score)[0]
 
-    def expand(self, point: Factors) -> RowsExpansion:
-        return RowsExpansion(self, point)
+    def quadratic_at(self, point: Factors) -> RowsLocalQuadratic:
+        return RowsLocalQuadratic(self, point)
 
-    def merged(self, labels: np.ndarray, count: int) -> RowsDatafit:
+    def with_tasks_pooled(self, labels: np.ndarray, count: int) -> RowsDatafit:
         own = labels[np.repeat(np.arange(self.n_tasks), np.diff(self.offsets))]
         order = np.argsort(own, kind="stable")
         offsets = np.searchsorted(own[order], np.arange(count + 1))
         rows = self.rows
         if not np.array_equal(labels, np.sort(labels)):  # Else nothing moves.
             rows = order if rows is None else rows[order]
-        cells = taken(self.y, order), taken(self.weights, order), offsets
+        cells = take(self.y, order), take(self.weights, order), offsets
         return RowsDatafit(self.design, *cells, self.loss, rows)
 
     def losses(self, weights: Array, intercepts: Array) -> Array:
@@ -260,7 +271,7 @@ class RowsDatafit(Datafit):
 
         return self.by_task(xp.asarray(weights.T), work, [(weights.shape[0],)])[0]
 
-    def line(self, start: Factors, stop: Factors) -> Callable[[float], float]:
+    def along_segment(self, start: Factors, stop: Factors) -> Callable[[float], float]:
         xp = namespace(self.y)
         first, last = (self.scores(*linear_terms(p), p.intercepts) for p in (start, stop))
 

@@ -9,15 +9,15 @@ import numpy as np
 from ..arrays import Array, namespace, on_device, row_dots, segment_gram, segment_sum, with_ones
 from ..factors import Factors
 from . import dual_ridge as row_kernels
-from .datafit import Expansion, FeaturePenalty, RowSolve, TaskQuadratic, TaskSolve
-from .dual_ridge import DIGITS, RowRidge, TaskKernels, TaskRidge, worth_a_kernel
+from .datafit import FeaturePenalty, LocalQuadratic, RowSolve, TaskQuadratic, TaskSolve
+from .dual_ridge import DIGITS, RowRidge, TaskKernels, TaskRidge, dual_is_cheaper
 
 if TYPE_CHECKING:
     from .rows_datafit import RowsDatafit
 
 
-class RowsExpansion(Expansion):
-    """Derivatives of the loss at a point, one number for each cell, made when asked for.
+class RowsLocalQuadratic(LocalQuadratic):
+    """Derivatives of the loss at a point, one number for each observation, made when asked for.
 
     The first question that needs the scores makes them on its own pass over the rows.
     """
@@ -32,7 +32,7 @@ class RowsExpansion(Expansion):
         self._curvature = datafit.curvature if fixed else xp.empty_like(datafit.y)
 
     def _settle(self, cells: slice, score: Array) -> Array:
-        """Take down the derivatives of some cells and return the first."""
+        """Take down the derivatives of some observations and return the first."""
         fit, xp = self.datafit, namespace(score)
         y, weights, loss = fit.y[cells], fit.weights[cells], fit.loss
         self._losses[cells.start] = float(xp.sum(weights * loss.value(y, score)))
@@ -41,26 +41,26 @@ class RowsExpansion(Expansion):
         return weights * loss.derivative(y, score)
 
     def _pass(self, back: Array | None = None) -> Array | None:
-        """Take down all cells; return the gradient for ``back`` on the way."""
+        """Take down all observations; return the gradient for ``back`` on the way."""
         xp = namespace(self.point.F)
-        features, mixing = linear_terms(self.point)
-        if back is not None and back.shape == mixing.shape and bool(xp.all(back == mixing)):
-            back = mixing  # One gather serves both ways.
+        features, loadings = linear_terms(self.point)
+        if back is not None and back.shape == loadings.shape and bool(xp.all(back == loadings)):
+            back = loadings  # One gather serves both ways.
         self._slope, _, product = self.datafit.run(
-            features, mixing, self.point.intercepts, self._settle, back
+            features, loadings, self.point.intercepts, self._settle, back
         )
         return product
 
     @property
     def slope(self) -> Array:
-        """First derivative of each cell's loss by its score."""
+        """First derivative of each observation's loss by its score."""
         if self._slope is None:
             self._pass()
         return self._slope
 
     @property
     def curvature(self) -> Array:
-        """Second derivative of each cell's loss by its score."""
+        """Second derivative of each observation's loss by its score."""
         if self._slope is None and not self.datafit.loss.quadratic:
             self._pass()
         return self._curvature
@@ -77,29 +77,29 @@ class RowsExpansion(Expansion):
             return self.datafit.curvature_sums
         return segment_sum(self.curvature, self.datafit.offsets)
 
-    def value_with(self, mixing: Array) -> float:
-        if self._slope is None and mixing.shape[1]:
-            self._ready = mixing, self._pass(mixing)
+    def value_with(self, loadings: Array) -> float:
+        if self._slope is None and loadings.shape[1]:
+            self._ready = loadings, self._pass(loadings)
         return self.value
 
-    def gradient(self, mixing: Array) -> tuple[Array, Array]:
+    def gradient(self, loadings: Array) -> tuple[Array, Array]:
         fit, product = self.datafit, None
-        if self._slope is None and mixing.shape[1]:
-            product = self._pass(mixing)
+        if self._slope is None and loadings.shape[1]:
+            product = self._pass(loadings)
         elif self._ready is not None:
             (known, ready), self._ready = self._ready, None  # handed out once: callers add to it
-            xp = namespace(mixing)
-            if known.shape == mixing.shape and bool(xp.all(known == mixing)):
+            xp = namespace(loadings)
+            if known.shape == loadings.shape and bool(xp.all(known == loadings)):
                 product = ready
         sums = segment_sum(self.slope, fit.offsets)
         if product is None:
-            product = fit.backward(self.slope, sums, mixing)
+            product = fit.backward(self.slope, sums, loadings)
         return product, sums
 
-    def normal(self, step: Array, mixing: Array, intercepts: Array) -> tuple[Array, Array]:
+    def normal(self, step: Array, loadings: Array, intercepts: Array) -> tuple[Array, Array]:
         curvature = self.curvature
         _, sums, product = self.datafit.run(
-            step, mixing, intercepts, lambda cells, score: curvature[cells] * score, mixing
+            step, loadings, intercepts, lambda cells, score: curvature[cells] * score, loadings
         )
         return product, sums
 
@@ -111,19 +111,19 @@ class RowsExpansion(Expansion):
         kernels = TaskKernels.of(fit.design, *cells, (1.0 / alpha, 1.0 / level))
         return None if kernels is None else TaskRidge(fit, kernels, alpha, level, shared)
 
-    def row_ridge(self, mixing: Array, penalty: FeaturePenalty, passes: float) -> RowSolve | None:
-        fit, width = self.datafit, mixing.shape[1]
+    def row_ridge(self, loadings: Array, penalty: FeaturePenalty, passes: float) -> RowSolve | None:
+        fit, width = self.datafit, loadings.shape[1]
         if (
             on_device(fit.y)
-            or penalty.low.shape[1] > len(fit.y)
+            or penalty.low_rank.shape[1] > len(fit.y)
             or len(fit.y) > row_kernels.MOST_CELLS
         ):
             return None
         # Weights count as repetitions, for this choice too: it shows in the last digits.
         cells = max(float(np.count_nonzero(fit.weights)), fit.n_weighted)
-        if not worth_a_kernel(fit.design.X, cells, width, passes):
+        if not dual_is_cheaper(fit.design.X, cells, width, passes):
             return None
-        ridge = RowRidge(fit, self.curvature, mixing, penalty)
+        ridge = RowRidge(fit, self.curvature, loadings, penalty)
         return ridge if ridge.largest <= DIGITS else None
 
     def task_gradient(self, features: Array) -> Array:
@@ -139,15 +139,15 @@ class RowsExpansion(Expansion):
         width = features.shape[1] + 1
         # Before the scores are known they come from the same latent values, if F is theirs.
         fused = self._slope is None and features is self.point.F and bool(xp.any(features != 0.0))
-        everything, mixing = linear_terms(self.point) if fused else (features, None)
+        everything, loadings = linear_terms(self.point) if fused else (features, None)
         slope = xp.empty_like(self.datafit.y) if fused else self.slope
         curvature = self._curvature
 
         def work(
             cells: slice, codes: Array, offsets: np.ndarray, latent: Array
         ) -> tuple[Array, Array]:
-            if mixing is not None:
-                score = row_dots(latent, xp.take(mixing, codes, axis=0))
+            if loadings is not None:
+                score = row_dots(latent, xp.take(loadings, codes, axis=0))
                 score = score + xp.take(self.point.intercepts, codes, axis=0)
                 slope[cells] = self._settle(cells, score)
             rows = with_ones(latent[:, : width - 1])
@@ -163,9 +163,9 @@ class RowsExpansion(Expansion):
 def linear_terms(point: Factors) -> tuple[Array, Array]:
     """``Q`` and ``M`` such that the weights of a task are ``Q m_t``, without parts not in use."""
     xp = namespace(point.F)
-    features, mixing = point.F, point.mixing
+    features, loadings = point.F, point.loadings
     if not bool(xp.any(features != 0.0)):  # The start: nothing to multiply the rows by.
-        features, mixing = features[:, :0], mixing[:, :0]
+        features, loadings = features[:, :0], loadings[:, :0]
     if not bool(xp.any(point.shared != 0.0)):
-        return features, mixing
-    return xp.concat([features, point.shared[:, None]], axis=1), with_ones(mixing)
+        return features, loadings
+    return xp.concat([features, point.shared[:, None]], axis=1), with_ones(loadings)

@@ -11,19 +11,19 @@ import numpy as np
 from ..arrays import Array
 from ..datafits.gram_datafit import GramDatafit
 from ..datafits.rows_datafit import RowsDatafit
-from ..datafits.rows_expansion import RowsExpansion
-from ..engine.problem import Units, complete_table, row_weights
+from ..datafits.rows_expansion import RowsLocalQuadratic
+from ..engine.problem import Scaling, complete_table, row_weights
 from ..factors import Factors
 from ..losses import Loss
 from ..rows.design import Design
-from .partition import Piece, View
+from .partition import LabelEncoding, Partition
 from .sums import Sums
 
 _numbers = count()
 
-Common = tuple[int, Array, Array, Array, float]
+SharedArguments = tuple[int, Array, Array, Array, float]
 """Number of a point, and what all partitions need of it: ``F``, ``S``, shared part, offset."""
-Own = tuple[Array, Array]
+PartArguments = tuple[Array, Array]
 """What one partition needs of a point: rows of ``G`` and deviations of its tasks."""
 
 
@@ -34,7 +34,7 @@ class Whole(tuple[Array, ...]):
     """
 
 
-def mine(arrays: tuple[Array, ...], places: np.ndarray) -> tuple[Array, ...]:
+def mine(arrays: tuple[Array, ...], task_index: np.ndarray) -> tuple[Array, ...]:
     """Entries of the tasks of a partition.
 
     Examples
@@ -44,37 +44,39 @@ def mine(arrays: tuple[Array, ...], places: np.ndarray) -> tuple[Array, ...]:
     >>> mine(Whole((np.arange(4),)), np.array([0, 3])), mine((np.array([7]),), np.array([2]))
     ((array([0, 3]),), (array([7]),))
     """
-    return tuple(a[places] for a in arrays) if isinstance(arrays, Whole) else arrays
+    return tuple(a[task_index] for a in arrays) if isinstance(arrays, Whole) else arrays
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """A view of the cells, with the units and the loss of a fit."""
+    """A view of the observations, with the units and the loss of a fit."""
 
-    view: View
-    units: Units
+    view: LabelEncoding
+    units: Scaling
     loss: Loss
     number: int = field(default_factory=lambda: next(_numbers))
 
 
-def share(terms: Terms, piece: Piece, labels: np.ndarray | None) -> tuple[RowsDatafit, np.ndarray]:
+def share(
+    terms: Terms, piece: Partition, labels: np.ndarray | None
+) -> tuple[RowsDatafit, np.ndarray]:
     """Rows of a piece as the engine takes them, and the places of their tasks among all.
 
     ``labels`` takes tasks together.
     """
 
     def plain() -> tuple[RowsDatafit, np.ndarray]:
-        cells, places = piece.seen(terms.view)
+        cells, task_index = piece.seen(terms.view)
         units = terms.units
         y = units.target(cells.y).astype(cells.dtype)
         parts = (units.design(cells.X), y, cells.weights, cells.offsets, terms.loss, cells.rows)
-        return RowsDatafit(*parts), places
+        return RowsDatafit(*parts), task_index
 
     def merged() -> tuple[RowsDatafit, np.ndarray]:
         fit, _ = piece.made("share", terms.number, plain)
         assert labels is not None
-        places, own = np.unique(labels, return_inverse=True)
-        return fit.merged(own, len(places)), places
+        task_index, own = np.unique(labels, return_inverse=True)
+        return fit.with_tasks_pooled(own, len(task_index)), task_index
 
     if labels is None:
         return piece.made("share", terms.number, plain)
@@ -85,22 +87,24 @@ def share(terms: Terms, piece: Piece, labels: np.ndarray | None) -> tuple[RowsDa
 class At:
     """The rows of a piece and their quadratic model at a point."""
 
-    expansion: RowsExpansion
-    places: np.ndarray
+    expansion: RowsLocalQuadratic
+    task_index: np.ndarray
 
 
-def at(terms: Terms, common: Common, piece: Piece, labels: Any, own: Own) -> At:
+def at(
+    terms: Terms, common: SharedArguments, piece: Partition, labels: Any, own: PartArguments
+) -> At:
     """Quadratic model at a point: the one at hand, where it is asked for again."""
-    fit, places = share(terms, piece, labels)
+    fit, task_index = share(terms, piece, labels)
 
     def make() -> At:
-        return At(fit.expand(local(common, mine(own, places))), places)
+        return At(fit.quadratic_at(local(common, mine(own, task_index))), task_index)
 
     key = terms.number, common[0], None if labels is None else labels.tobytes()
     return piece.made("at", key, make)
 
 
-def local(common: Common, own: Own) -> Factors:
+def local(common: SharedArguments, own: PartArguments) -> Factors:
     """Factors with the tasks of one partition."""
     _, F, S, shared, offset = common
     G, deviations = own
@@ -110,60 +114,79 @@ def local(common: Common, own: Own) -> Factors:
 # ---- one task on a worker each ------------------------------------------------------------------
 
 
-def value(terms: Terms, common: Common, piece: Piece, labels: Any, own: Own) -> Sums:
+def value(
+    terms: Terms, common: SharedArguments, piece: Partition, labels: Any, own: PartArguments
+) -> Sums:
     """Loss at a point."""
     here = at(terms, common, piece, labels, own)
-    return Sums((here.expansion.value,), here.places)
+    return Sums((here.expansion.value,), here.task_index)
 
 
-def curvature_sums(terms: Terms, common: Common, piece: Piece, labels: Any, own: Own) -> Sums:
+def curvature_sums(
+    terms: Terms, common: SharedArguments, piece: Partition, labels: Any, own: PartArguments
+) -> Sums:
     """Second derivatives by the intercepts."""
     here = at(terms, common, piece, labels, own)
-    return Sums((), here.places, (here.expansion.curvature_sums,))
+    return Sums((), here.task_index, (here.expansion.curvature_sums,))
 
 
 def gradient(
-    terms: Terms, common: Common, piece: Piece, labels: Any, own: Own, mixing: tuple[Array]
+    terms: Terms,
+    common: SharedArguments,
+    piece: Partition,
+    labels: Any,
+    own: PartArguments,
+    loadings: tuple[Array],
 ) -> Sums:
     """Loss and its gradient."""
     here = at(terms, common, piece, labels, own)
-    matrix, sums = here.expansion.gradient(*mine(mixing, here.places))
-    return Sums((here.expansion.value, matrix), here.places, (sums,))
+    matrix, sums = here.expansion.gradient(*mine(loadings, here.task_index))
+    return Sums((here.expansion.value, matrix), here.task_index, (sums,))
 
 
 def normal(
     terms: Terms,
-    common: Common,
+    common: SharedArguments,
     step: Array,
-    piece: Piece,
+    piece: Partition,
     labels: Any,
-    own: Own,
-    mixing: tuple[Array],
+    own: PartArguments,
+    loadings: tuple[Array],
     intercepts: tuple[Array],
 ) -> Sums:
     """Hessian applied to a step."""
     here = at(terms, common, piece, labels, own)
-    mixed, base = mine(mixing, here.places), mine(intercepts, here.places)
+    mixed, base = mine(loadings, here.task_index), mine(intercepts, here.task_index)
     image, sums = here.expansion.normal(step, *mixed, *base)
-    return Sums((image,), here.places, (sums,))
+    return Sums((image,), here.task_index, (sums,))
 
 
 def task_gradient(
-    terms: Terms, common: Common, features: Array, piece: Piece, labels: Any, own: Own
+    terms: Terms,
+    common: SharedArguments,
+    features: Array,
+    piece: Partition,
+    labels: Any,
+    own: PartArguments,
 ) -> Sums:
     """Gradient by the tasks' latent weights."""
     here = at(terms, common, piece, labels, own)
-    return Sums((), here.places, (here.expansion.task_gradient(features),))
+    return Sums((), here.task_index, (here.expansion.task_gradient(features),))
 
 
 def task_quadratic(
-    terms: Terms, common: Common, features: Array | None, piece: Piece, labels: Any, own: Own
+    terms: Terms,
+    common: SharedArguments,
+    features: Array | None,
+    piece: Partition,
+    labels: Any,
+    own: PartArguments,
 ) -> Sums:
     """Loss as a quadratic of each task's latent weights; without features those of the point."""
     here = at(terms, common, piece, labels, own)
     features = here.expansion.point.F if features is None else features
     found = here.expansion.task_quadratic(features)
-    return Sums((found.value,), here.places, (found.hessian, found.gradient))
+    return Sums((found.value,), here.task_index, (found.hessian, found.gradient))
 
 
 # ---- lines and losses ---------------------------------------------------------------------------
@@ -171,50 +194,52 @@ def task_quadratic(
 
 def along(
     terms: Terms,
-    start: Common,
-    stop: Common,
+    start: SharedArguments,
+    stop: SharedArguments,
     position: float,
-    piece: Piece,
+    piece: Partition,
     labels: Any,
-    one: Own,
-    other: Own,
+    one: PartArguments,
+    other: PartArguments,
 ) -> Sums:
     """Loss between two points."""
-    fit, places = share(terms, piece, labels)
-    ends = (start, mine(one, places)), (stop, mine(other, places))
-    line = piece.made("line", (start[0], stop[0]), lambda: fit.line(*(local(*end) for end in ends)))
-    return Sums((line(position),), places)
+    fit, task_index = share(terms, piece, labels)
+    ends = (start, mine(one, task_index)), (stop, mine(other, task_index))
+    line = piece.made(
+        "line", (start[0], stop[0]), lambda: fit.along_segment(*(local(*end) for end in ends))
+    )
+    return Sums((line(position),), task_index)
 
 
-def losses(terms: Terms, weights: Array, intercepts: Array, piece: Piece, labels: Any) -> Sums:
+def losses(terms: Terms, weights: Array, intercepts: Array, piece: Partition, labels: Any) -> Sums:
     """Loss of each task under each of some models."""
-    fit, places = share(terms, piece, labels)
-    return Sums((), places, (fit.losses(weights, intercepts),))
+    fit, task_index = share(terms, piece, labels)
+    return Sums((), task_index, (fit.losses(weights, intercepts),))
 
 
 # ---- summed up once -----------------------------------------------------------------------------
 
 
-def grams(terms: Terms, piece: Piece) -> Sums:
+def grams(terms: Terms, piece: Partition) -> Sums:
     """Second moments of each task."""
-    cells, places = piece.seen(terms.view)
+    cells, task_index = piece.seen(terms.view)
     y = terms.units.target(cells.y).astype(cells.dtype)
     design = terms.units.design(cells.X if cells.rows is None else cells.X[cells.rows])
     fit = GramDatafit.of_cells(design, y, cells.weights, cells.offsets)
-    return Sums((), places, (fit.gram, fit.moment, fit.energy))
+    return Sums((), task_index, (fit.gram, fit.moment, fit.energy))
 
 
-def table_grams(terms: Terms, piece: Piece) -> Sums:
+def table_grams(terms: Terms, piece: Partition) -> Sums:
     """Second moments of rows that all tasks share."""
-    cells, places = piece.seen(terms.view)
+    cells, task_index = piece.seen(terms.view)
     table = complete_table(cells, terms.units.target(cells.y).astype(cells.dtype))
     assert table is not None
     fit = GramDatafit.of_table(terms.units.design(cells.X), *table)
-    return Sums((fit.gram,), places, (fit.moment, fit.energy))
+    return Sums((fit.gram,), task_index, (fit.moment, fit.energy))
 
 
 def sample(
-    terms: Terms, step: int, piece: Piece, first: np.ndarray
+    terms: Terms, step: int, piece: Partition, first: np.ndarray
 ) -> tuple[Any, np.ndarray, np.ndarray]:
     """Every so many rows with their weights, and their numbers among all rows."""
     cells, _ = piece.seen(terms.view)
@@ -224,7 +249,7 @@ def sample(
     return X, row_weights(cells)[kept], positions[kept]
 
 
-def moments(terms: Terms, step: int, piece: Piece, first: np.ndarray) -> tuple[Array, float]:
+def moments(terms: Terms, step: int, piece: Partition, first: np.ndarray) -> tuple[Array, float]:
     """Pooled second moments of every so many rows, and their weight."""
     X, weights, _ = sample(terms, step, piece, first)
     units = terms.units
@@ -232,6 +257,6 @@ def moments(terms: Terms, step: int, piece: Piece, first: np.ndarray) -> tuple[A
     return design.second_moments(weights), float(weights.sum())
 
 
-def samples(terms: Terms, step: int, piece: Piece, first: np.ndarray) -> list[Any]:
+def samples(terms: Terms, step: int, piece: Partition, first: np.ndarray) -> list[Any]:
     """Every so many rows, ready to be joined with others."""
     return [sample(terms, step, piece, first)]

@@ -1,4 +1,4 @@
-"""What a worker has of the rows: the validated cells of a partition, and views of them."""
+"""What a worker has of the rows: the validated observations of a partition, and views of them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..engine.problem import Columns, binary_cells, complete_table
-from ..rows.fit_input import Rows
-from ..rows.observations import TaskData
+from ..engine.problem import OutputColumns, binary_cells, complete_table
+from ..rows.fit_input import FitInput
+from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 
 _numbers = count()
@@ -24,8 +24,8 @@ class PartitionError(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class View:
-    """How the cells of all partitions are to be seen together; the same for every partition.
+class LabelEncoding:
+    """How the observations of all partitions are to be seen together; the same for every partition.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class View:
     dtype : dtype
         Type of the features.
     columns : Columns or None
-        Columns of weights, for cells with targets -1 and +1.
+        Columns of weights, for observations with targets -1 and +1.
     number : int
         What tells views apart.
     """
@@ -42,31 +42,31 @@ class View:
     tasks: np.ndarray
     classes: np.ndarray | None
     dtype: np.dtype
-    columns: Columns | None = None
+    columns: OutputColumns | None = None
     number: int = field(default_factory=lambda: next(_numbers))
 
-    def with_columns(self, columns: Columns) -> View:
-        """Return a view of the same cells with targets -1 and +1."""
+    def with_columns(self, columns: OutputColumns) -> LabelEncoding:
+        """Return a view of the same observations with targets -1 and +1."""
         return replace(self, columns=columns, number=next(_numbers))
 
 
-class Piece:
-    """Validated cells of one partition, and what was last made of them.
+class Partition:
+    """Validated observations of one partition, and what was last made of them.
 
     A worker holds the rows once: whatever else it needs is made of them when asked for, and made
     again where they have been read again.
 
     Parameters
     ----------
-    cells : TaskData
-        The cells, with tasks and classes of the partition's own.
+    cells : Observations
+        The observations, with tasks and classes of the partition's own.
     columns_in : int
         Columns of X as given.
     names : ndarray or None
         Names of the columns of X, if it has them.
     """
 
-    def __init__(self, cells: TaskData, columns_in: int, names: np.ndarray | None) -> None:
+    def __init__(self, cells: Observations, columns_in: int, names: np.ndarray | None) -> None:
         self.cells, self.columns_in, self.names = cells, columns_in, names
         self._made: dict[str, tuple[Any, Any]] = {}
 
@@ -74,11 +74,11 @@ class Piece:
         return self.nbytes
 
     def __reduce__(self) -> Any:
-        return Piece, (self.cells, self.columns_in, self.names)
+        return Partition, (self.cells, self.columns_in, self.names)
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the cells take up."""
+        """Bytes that the observations take up."""
         X: Any = self.cells.X
         cells = self.cells
         arrays = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
@@ -92,8 +92,8 @@ class Piece:
             found = self._made[name] = key, make()
         return found[1]
 
-    def seen(self, view: View) -> tuple[TaskData, np.ndarray]:
-        """Cells as a view has them, and the places of their columns among all."""
+    def seen(self, view: LabelEncoding) -> tuple[Observations, np.ndarray]:
+        """Observations as a view has them, and the places of their columns among all."""
         return self.made("view", view.number, lambda: _seen(self.cells, view))
 
     def positions(self, first: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ class Piece:
         return np.arange(bounds[-1]) + np.repeat(first - bounds[:-1], np.diff(bounds))
 
 
-def _seen(cells: TaskData, view: View) -> tuple[TaskData, np.ndarray]:
+def _seen(cells: Observations, view: LabelEncoding) -> tuple[Observations, np.ndarray]:
     places = encode_tasks(cells.tasks, view.tasks)
     if view.classes is not None:
         assert cells.classes is not None
@@ -122,11 +122,11 @@ def _seen(cells: TaskData, view: View) -> tuple[TaskData, np.ndarray]:
     if columns.index is None:
         return binary_cells(cells, columns), places
     index = columns.index[places]
-    return binary_cells(cells, Columns.seen(index >= 0)), index[index >= 0]
+    return binary_cells(cells, OutputColumns.seen(index >= 0)), index[index >= 0]
 
 
 @dataclass(frozen=True, eq=False)
-class Survey:
+class PartitionSummary:
     """What is to be known of a partition where there are others."""
 
     tasks: np.ndarray
@@ -135,7 +135,7 @@ class Survey:
     seen: np.ndarray | None
     shape: tuple[int, int]
     dtype: np.dtype
-    filled: int
+    nnz: int
     packed: bool
     multi_output: bool
     complete: bool
@@ -143,8 +143,8 @@ class Survey:
     names: np.ndarray | None
 
 
-def read_piece(
-    reader: Any,
+def read_partition(
+    schema: Any,
     options: dict[str, Any],
     number: int,
     chosen: np.ndarray | None,
@@ -152,30 +152,30 @@ def read_piece(
     y: Any,
     task: Any,
     sample_weight: Any,
-) -> Piece:
+) -> Partition:
     """Validate the rows of a partition; an error names it.
 
     ``chosen`` are the numbers of the rows that count; all of them without it.
     """
-    rows = Rows(X, y, task, sample_weight)
+    rows = FitInput(X, y, task, sample_weight)
     if chosen is not None:
         rows = rows.take(chosen)
-    reader = copy.copy(reader)
+    schema = copy.copy(schema)
     try:
-        cells = rows.read(reader, **{**options, "partial": True})
+        cells = rows.read(schema, **{**options, "partial": True})
     except (ValueError, TypeError) as error:
         raise PartitionError(f"Partition {number} (counted from 0): {error}") from error
-    names = getattr(reader, "feature_names_in_", None)
-    return Piece(cells, reader.n_features_in_, names)
+    names = getattr(schema, "feature_names_in_", None)
+    return Partition(cells, schema.n_features_in_, names)
 
 
-def survey(piece: Piece) -> list[Survey]:
+def survey(piece: Partition) -> list[PartitionSummary]:
     """What is to be known of a piece, ready to be joined with others."""
     cells = piece.cells
     X: Any = cells.X
     packed = sparse.issparse(X)
     return [
-        Survey(
+        PartitionSummary(
             cells.tasks,
             np.diff(cells.offsets),
             cells.classes,
@@ -192,6 +192,6 @@ def survey(piece: Piece) -> list[Survey]:
     ]
 
 
-def fingerprint(piece: Piece) -> list[str]:
-    """What tells the cells of a piece from others."""
+def fingerprint(piece: Partition) -> list[str]:
+    """What tells the observations of a piece from others."""
     return [piece.cells.fingerprint]

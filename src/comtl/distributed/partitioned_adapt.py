@@ -14,8 +14,8 @@ from scipy import sparse
 from ..adapt import Adaptation, New
 from ..adapt_residual import Sizes
 from ..arrays import padded_index
-from ..rows.observations import TaskData
-from .partition import Piece, View
+from ..rows.observations import Observations
+from .partition import LabelEncoding, Partition
 from .partitioned_data import PartitionedData
 
 
@@ -23,7 +23,7 @@ def adapt_partitioned(cells: PartitionedData, adaptation: Adaptation, *, residua
     """Columns of weights of new tasks."""
     workers = cells.workers
     whole, owned = _whole_tasks(cells)
-    told = workers.hold(adaptation)
+    told = workers.scatter(adaptation)
     sizes = None
     if residual:
         losses = workers.each(workers.map(_losses, whole, common=(told,)))
@@ -39,24 +39,24 @@ def adapt_partitioned(cells: PartitionedData, adaptation: Adaptation, *, residua
     return factor, intercepts, sparse.csr_array(beyond)[order]
 
 
-def _losses(adaptation: Adaptation, cells: TaskData) -> np.ndarray:
+def _losses(adaptation: Adaptation, cells: Observations) -> np.ndarray:
     return adaptation.losses(cells)
 
 
-def _columns(adaptation: Adaptation, sizes: Sizes | None, cells: TaskData) -> New:
+def _columns(adaptation: Adaptation, sizes: Sizes | None, cells: Observations) -> New:
     return adaptation.columns(cells, sizes)
 
 
 def _whole_tasks(data: PartitionedData) -> tuple[list[Any], list[np.ndarray]]:
-    """Handles of cells with all rows of their tasks, and the numbers of these tasks."""
+    """Handles of observations with all rows of their tasks, and the numbers of these tasks."""
     owner = np.full(len(data.tasks), -1)
-    for number, places in reversed(list(enumerate(data.places))):
-        owner[places] = number
+    for number, task_index in reversed(list(enumerate(data.task_index))):
+        owner[task_index] = number
     workers = data.workers
-    view = workers.hold(data.view)
+    view = workers.scatter(data.view)
     sources: dict[int, list[int]] = {}
-    for number, places in enumerate(data.places):
-        for own in np.unique(owner[places]).tolist():
+    for number, task_index in enumerate(data.task_index):
+        for own in np.unique(owner[task_index]).tolist():
             sources.setdefault(own, []).append(number)
     order = np.argsort(owner, kind="stable")
     bounds = np.searchsorted(owner[order], np.arange(len(data.pieces) + 1))
@@ -64,17 +64,19 @@ def _whole_tasks(data: PartitionedData) -> tuple[list[Any], list[np.ndarray]]:
     for number, numbers in sorted(sources.items()):
         tasks = order[bounds[number] : bounds[number + 1]]
         parts = workers.map(
-            _taken, [data.pieces[n] for n in numbers], common=(view, workers.hold(tasks))
+            _taken, [data.pieces[n] for n in numbers], common=(view, workers.scatter(tasks))
         )
         found += workers.map(_together, [parts], common=(len(tasks),))
         owned.append(tasks)
     return found, owned
 
 
-def _taken(view: View, tasks: np.ndarray, piece: Piece) -> tuple[TaskData, np.ndarray]:
-    """Cells of some tasks, and where among these tasks theirs are."""
-    cells, places = piece.seen(view)
-    kept = np.flatnonzero(np.isin(places, tasks))
+def _taken(
+    view: LabelEncoding, tasks: np.ndarray, piece: Partition
+) -> tuple[Observations, np.ndarray]:
+    """Observations of some tasks, and where among these tasks theirs are."""
+    cells, task_index = piece.seen(view)
+    kept = np.flatnonzero(np.isin(task_index, tasks))
     index, inside = padded_index(cells.offsets, kept)
     chosen = index[inside]
     rows = chosen if cells.rows is None else cells.rows[chosen]
@@ -89,13 +91,13 @@ def _taken(view: View, tasks: np.ndarray, piece: Piece) -> tuple[TaskData, np.nd
         tasks=cells.tasks[kept],
         rows=own,
     )
-    return part, np.searchsorted(tasks, places[kept])
+    return part, np.searchsorted(tasks, task_index[kept])
 
 
-def _together(tasks: int, parts: list[tuple[TaskData, np.ndarray]]) -> TaskData:
-    """Cells of several partitions as those of one, in their order within each task."""
+def _together(tasks: int, parts: list[tuple[Observations, np.ndarray]]) -> Observations:
+    """Observations of several partitions as those of one, in their order within each task."""
     cells = [part for part, _ in parts]
-    codes = np.concatenate([np.repeat(places, np.diff(c.offsets)) for c, places in parts])
+    codes = np.concatenate([np.repeat(task_index, np.diff(c.offsets)) for c, task_index in parts])
     order = np.argsort(codes, kind="stable")
     starts = np.cumsum([0, *(c.X.shape[0] for c in cells[:-1])])
     shifted = [c.rows + start for c, start in zip(cells, starts, strict=True)]

@@ -1,4 +1,6 @@
-"""The cells of all partitions, as far as they are known here; the cells themselves stay away."""
+"""The observations of all partitions, as far as they are known here; the observations themselves
+stay away.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,24 @@ import joblib
 import numpy as np
 
 from ..adapt import Adaptation, New
-from ..arrays import place_of
+from ..arrays import device_name
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.problem import Columns, Problem, Units
+from ..engine.problem import OutputColumns, Problem, Scaling
 from ..losses import Loss
 from ..rows.frames import read_tasks
-from ..rows.observations import TaskData
+from ..rows.observations import Observations
 from ..rows.reading import check_classes
 from .dask_collections import current_workers, partitions
-from .partition import PartitionError, Piece, Survey, View, fingerprint, read_piece, survey
-from .workers import Handle, Workers, joined
+from .partition import (
+    LabelEncoding,
+    Partition,
+    PartitionError,
+    PartitionSummary,
+    fingerprint,
+    read_partition,
+    survey,
+)
+from .workers import Future, Workers, concat_lists
 
 if TYPE_CHECKING:
     from .partitioned_population import PartitionedPopulation
@@ -28,43 +38,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PartitionedData:
-    """Cells in partitions, grouped by task in each; what :class:`TaskData` is for one table.
+    """Observations in partitions, grouped by task in each; what :class:`Observations` is for one
+    table.
 
     Parameters
     ----------
     workers : Workers
         Who holds the pieces.
     pieces : list of handles
-        The cells of each partition.
-    places : list of ndarray
+        The observations of each partition.
+    task_index : list of ndarray
         Numbers of the tasks of each partition.
     firsts : list of ndarray
         Where the rows of each partition, task by task, would lie in one table of all.
     view : View
-        How the cells are seen.
+        How the observations are seen.
     seen : ndarray or None
-        Whether a task has cells of a class.
+        Whether a task has observations of a class.
     surveys : list of Survey
         Sizes of the partitions.
     """
 
     workers: Workers
-    pieces: list[Handle]
-    places: list[np.ndarray]
+    pieces: list[Future]
+    task_index: list[np.ndarray]
     firsts: list[np.ndarray]
-    view: View
+    view: LabelEncoding
     seen: np.ndarray | None
-    surveys: list[Survey]
+    surveys: list[PartitionSummary]
 
     partitioned: ClassVar[bool] = True
 
-    def binary_cells(self, columns: Columns) -> PartitionedData:
-        """Cells with targets -1 and +1: one class against the rest of its task's rows."""
-        places = self.places
+    def binary_cells(self, columns: OutputColumns) -> PartitionedData:
+        """Observations with targets -1 and +1: one class against the rest of its task's rows."""
+        task_index = self.task_index
         if columns.index is not None:
-            own = [columns.index[part] for part in places]
-            places = [index[index >= 0] for index in own]
-        return replace(self, places=places, view=self.view.with_columns(columns))
+            own = [columns.index[part] for part in task_index]
+            task_index = [index[index >= 0] for index in own]
+        return replace(self, task_index=task_index, view=self.view.with_columns(columns))
 
     # What the following import is built on this class.
 
@@ -74,7 +85,7 @@ class PartitionedData:
 
         return build_partitioned_problem(self, loss, **options)
 
-    def grams_of(self, units: Units) -> GramDatafit:
+    def grams_of(self, units: Scaling) -> GramDatafit:
         """See :func:`comtl.engine.problem.grams_of`."""
         from .partitioned_problem import partitioned_grams
 
@@ -112,14 +123,14 @@ class PartitionedData:
 
     @property
     def plain(self) -> bool:
-        """Whether every cell has a row of its own."""
+        """Whether every observation has a row of its own."""
         columns = self.view.columns
         return not self.multi_output and (columns is None or columns.index is None)
 
     @property
-    def place(self) -> str:
+    def device(self) -> str:
         """Library and device of the rows."""
-        return place_of(np.zeros(0))
+        return device_name(np.zeros(0))
 
     @property
     def on_device(self) -> bool:
@@ -159,14 +170,14 @@ class PartitionedData:
         return self.view.dtype
 
     @property
-    def filled(self) -> int:
+    def nnz(self) -> int:
         """Entries of X that are stored."""
-        return sum(one.filled for one in self.surveys)
+        return sum(one.nnz for one in self.surveys)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the features."""
-        return self.dtype.itemsize * self.filled
+        return self.dtype.itemsize * self.nnz
 
     def _run(self, add: Any, work: Any) -> Any:
         workers = self.workers
@@ -174,45 +185,45 @@ class PartitionedData:
 
     @cached_property
     def weight(self) -> float:
-        """Weight of all cells."""
+        """Weight of all observations."""
         return float(self._run(sum, _weight))
 
-    def average(self, measure: Callable[[TaskData], float]) -> float:
-        """Weighted mean over all cells, where ``measure`` gives that of some of them."""
+    def average(self, measure: Callable[[Observations], float]) -> float:
+        """Weighted mean over all observations, where ``measure`` gives that of some of them."""
         workers = self.workers
-        common = workers.hold(self.view), workers.hold(measure)
+        common = workers.scatter(self.view), workers.scatter(measure)
         parts = workers.each(workers.map(_measured, self.pieces, common=common))
         means, weights = zip(*parts, strict=True)
         return float(np.average(means, weights=weights))
 
     @cached_property
-    def reach(self) -> float:
+    def max_abs(self) -> float:
         """Largest absolute target."""
         return self._run(max, _reach)
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells these cells from others."""
-        return joblib.hash(self._run(joined, fingerprint))
+        """What tells these observations from others."""
+        return joblib.hash(self._run(concat_lists, fingerprint))
 
 
-def _weight(piece: Piece) -> float:
+def _weight(piece: Partition) -> float:
     return piece.cells.weight
 
 
 def _measured(
-    view: View, measure: Callable[[TaskData], float], piece: Piece
+    view: LabelEncoding, measure: Callable[[Observations], float], piece: Partition
 ) -> tuple[float, float]:
     cells, _ = piece.seen(view)
     return measure(cells), cells.weight
 
 
-def _reach(piece: Piece) -> float:
-    return piece.cells.reach
+def _reach(piece: Partition) -> float:
+    return piece.cells.max_abs
 
 
 def read_partitions(
-    reader: Any,
+    schema: Any,
     X: Any,
     y: Any,
     task: Any,
@@ -227,16 +238,16 @@ def read_partitions(
     """
     if y is None:
         raise ValueError(
-            f"This {type(reader).__name__} estimator requires y to be passed, but the target y is "
+            f"This {type(schema).__name__} estimator requires y to be passed, but the target y is "
             "None."
         )
     recipes = partitions(X, y=y, task=task, sample_weight=sample_weight)
     workers = current_workers()
-    pieces = _read(workers, reader, recipes, chosen, options)
-    surveys = workers.total(joined, workers.map(survey, pieces))
-    reader.n_features_in_ = surveys[0].columns_in
+    pieces = _read(workers, schema, recipes, chosen, options)
+    surveys = workers.total(concat_lists, workers.map(survey, pieces))
+    schema.n_features_in_ = surveys[0].columns_in
     if surveys[0].names is not None:
-        reader.feature_names_in_ = surveys[0].names
+        schema.feature_names_in_ = surveys[0].names
     columns = _columns_of(y) if surveys[0].multi_output else None
     tasks = _all_tasks(surveys, columns)
     classes = seen = None
@@ -244,31 +255,31 @@ def read_partitions(
         classes = np.unique(np.concatenate([one.classes for one in surveys]))
         check_classes(classes, multi_output=columns is not None)
     order = np.argsort(tasks)
-    places = [order[np.searchsorted(tasks, one.tasks, sorter=order)] for one in surveys]
+    task_index = [order[np.searchsorted(tasks, one.tasks, sorter=order)] for one in surveys]
     if classes is not None:
         seen = np.zeros((len(tasks), len(classes)), dtype=bool)
-        for one, own in zip(surveys, places, strict=True):
+        for one, own in zip(surveys, task_index, strict=True):
             seen[np.ix_(own, np.searchsorted(classes, one.classes))] |= one.seen
     dtype = np.result_type(*(one.dtype for one in surveys))
-    view = View(tasks, classes, dtype)
-    firsts = _firsts(surveys, places, len(tasks))
-    return PartitionedData(workers, pieces, places, firsts, view, seen, surveys)
+    view = LabelEncoding(tasks, classes, dtype)
+    firsts = _firsts(surveys, task_index, len(tasks))
+    return PartitionedData(workers, pieces, task_index, firsts, view, seen, surveys)
 
 
 def _read(
-    workers: Workers, reader: Any, recipes: list[dict[str, Any]], chosen: Any, options: dict
-) -> list[Handle]:
+    workers: Workers, schema: Any, recipes: list[dict[str, Any]], chosen: Any, options: dict
+) -> list[Future]:
     """Pieces of the partitions; as many of them stay in memory as there is room for."""
     from dask import delayed
 
-    read = delayed(read_piece, pure=False)
+    read = delayed(read_partition, pure=False)
     chosen = [None] * len(recipes) if chosen is None else chosen
     told = [
-        read(reader, options, number, rows, *recipe.values())
+        read(schema, options, number, rows, *recipe.values())
         for number, (recipe, rows) in enumerate(zip(recipes, chosen, strict=True))
         if rows is None or len(rows)
     ]
-    return workers.prepare(told)
+    return workers.persist(told)
 
 
 def _columns_of(y: Any) -> np.ndarray:
@@ -277,7 +288,7 @@ def _columns_of(y: Any) -> np.ndarray:
     return read_tasks(names, "the column names of y")
 
 
-def _all_tasks(surveys: list[Survey], columns: np.ndarray | None) -> np.ndarray:
+def _all_tasks(surveys: list[PartitionSummary], columns: np.ndarray | None) -> np.ndarray:
     """Labels of all tasks: sorted, or in the order of the columns of y."""
     kinds = {one.tasks.dtype.kind: number for number, one in enumerate(surveys)}
     if len(kinds) > 1:
@@ -296,16 +307,18 @@ def _all_tasks(surveys: list[Survey], columns: np.ndarray | None) -> np.ndarray:
     return columns
 
 
-def _firsts(surveys: list[Survey], places: list[np.ndarray], tasks: int) -> list[np.ndarray]:
+def _firsts(
+    surveys: list[PartitionSummary], task_index: list[np.ndarray], tasks: int
+) -> list[np.ndarray]:
     """Where the rows of each partition, task by task, would lie in one table of all."""
     if surveys[0].multi_output:
         starts = np.cumsum([0, *(one.shape[0] for one in surveys[:-1])])
         return [np.array([start]) for start in starts]
     counts = np.zeros(tasks, dtype=np.intp)
-    for one, own in zip(surveys, places, strict=True):
+    for one, own in zip(surveys, task_index, strict=True):
         counts[own] += one.counts
     before, firsts = np.cumsum(counts) - counts, []
-    for one, own in zip(surveys, places, strict=True):
+    for one, own in zip(surveys, task_index, strict=True):
         firsts.append(before[own])
         before[own] += one.counts
     return firsts

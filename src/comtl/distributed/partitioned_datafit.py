@@ -14,44 +14,44 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..datafits.datafit import Datafit, Expansion, TaskQuadratic
+from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
 from ..factors import Factors
 from ..rows.design import Covariance
 from . import kernels as shares
 from .kernels import Terms
 from .sums import Sums
-from .workers import Handle, Workers
+from .workers import Future, Workers
 
 _numbers = count()
 """What tells points apart."""
 
-CROWDED = 4
+MAX_PARTITIONS_PER_TASK = 4
 """Partitions that a task has rows in, on average, from which all tasks go to every worker."""
-FEW = 2**18
+MAX_LOCAL_NUMBERS = 2**18
 """Numbers up to which what the partitions say is added up here, with no task for it."""
 
 
 class PartitionedDatafit(Datafit):
-    """Cells in partitions, in the terms of a fit.
+    """Observations in partitions, in the terms of a fit.
 
     Parameters
     ----------
     workers : Workers
         Who holds the partitions.
     pieces : list of handles
-        The cells of each.
-    places : list of ndarray
+        The observations of each.
+    task_index : list of ndarray
         Numbers of the tasks of each.
     terms : Terms
         View, units and loss.
     size : tuple of int
         Features and tasks.
     n_weighted : float
-        Weight of all cells.
+        Weight of all observations.
     covariance : callable
         Makes the pooled second moments.
     labels : list of ndarray, optional
-        Labels by which the tasks of each partition are taken together; ``places`` are theirs.
+        Labels by which the tasks of each partition are taken together; ``task_index`` are theirs.
     """
 
     name = "partitions"
@@ -59,22 +59,22 @@ class PartitionedDatafit(Datafit):
     def __init__(
         self,
         workers: Workers,
-        pieces: list[Handle],
-        places: list[np.ndarray],
+        pieces: list[Future],
+        task_index: list[np.ndarray],
         terms: Terms,
         size: tuple[int, int],
         n_weighted: float,
         covariance: Callable[[], Covariance],
         labels: list[np.ndarray] | None = None,
     ) -> None:
-        self.workers, self.pieces, self.places = workers, pieces, places
+        self.workers, self.pieces, self.task_index = workers, pieces, task_index
         self.terms, self.loss = terms, terms.loss
         self.n_features, self.n_tasks = size
         self.n_weighted, self._covariance = n_weighted, covariance
         self.labels = [None] * len(pieces) if labels is None else labels
-        self._entries = sum(map(len, places))
+        self._entries = sum(map(len, task_index))
         self.curvatures: Array | None = None  # of a quadratic loss: the same at every point
-        self.terms_held = workers.hold(terms)
+        self.terms_held = workers.scatter(terms)
 
     @cached_property
     def covariance(self) -> Covariance:
@@ -94,25 +94,25 @@ class PartitionedDatafit(Datafit):
         common = (self.terms_held, *common)
         handles = self.workers.map(work, self.pieces, self.labels, *columns, common=common)
         numbers = len(self.pieces) * self.n_features * size[0] + self._entries * size[1]
-        small = numbers <= FEW
+        small = numbers <= MAX_LOCAL_NUMBERS
         return self.workers.total(Sums.added, handles, small=small)
 
     def by_task(self, sums: Sums) -> tuple[Array, ...]:
         """Arrays with an entry for every task."""
         return sums.spread(self.n_tasks)
 
-    def held(self, *arrays: Array) -> list[Handle]:
+    def held(self, *arrays: Array) -> list[Future]:
         """What each partition needs of arrays with an entry for every task."""
-        if self._entries > CROWDED * self.n_tasks:
-            return [self.workers.hold(shares.Whole(arrays))] * len(self.places)
-        own = [tuple(array[places] for array in arrays) for places in self.places]
-        return [self.workers.hold(part) for part in own]
+        if self._entries > MAX_PARTITIONS_PER_TASK * self.n_tasks:
+            return [self.workers.scatter(shares.Whole(arrays))] * len(self.task_index)
+        own = [tuple(array[task_index] for array in arrays) for task_index in self.task_index]
+        return [self.workers.scatter(part) for part in own]
 
-    def expand(self, point: Factors) -> PartitionedExpansion:
-        return PartitionedExpansion(self, point)
+    def quadratic_at(self, point: Factors) -> PartitionedLocalQuadratic:
+        return PartitionedLocalQuadratic(self, point)
 
-    def merged(self, labels: np.ndarray, count: int) -> PartitionedDatafit:
-        own = [labels[places] for places in self.places]
+    def with_tasks_pooled(self, labels: np.ndarray, count: int) -> PartitionedDatafit:
+        own = [labels[task_index] for task_index in self.task_index]
         return PartitionedDatafit(
             self.workers,
             self.pieces,
@@ -125,12 +125,12 @@ class PartitionedDatafit(Datafit):
         )
 
     def losses(self, weights: Array, intercepts: Array) -> Array:
-        common = self.workers.hold(weights), self.workers.hold(intercepts)
+        common = self.workers.scatter(weights), self.workers.scatter(intercepts)
         size = (0, weights.shape[0])
         return self.by_task(self.run(shares.losses, common=common, size=size))[0]
 
-    def line(self, start: Factors, stop: Factors) -> Callable[[float], float]:
-        first, last = (Spread(self, point) for point in (start, stop))
+    def along_segment(self, start: Factors, stop: Factors) -> Callable[[float], float]:
+        first, last = (BroadcastPoint(self, point) for point in (start, stop))
 
         def value(share: float) -> float:
             common = (first.common, last.common, share)
@@ -139,33 +139,33 @@ class PartitionedDatafit(Datafit):
         return value
 
 
-class Spread:
+class BroadcastPoint:
     """A point as the workers get it, sent when it is first asked for."""
 
     def __init__(self, datafit: PartitionedDatafit, point: Factors) -> None:
         self.datafit, self.point, self.number = datafit, point, next(_numbers)
 
     @cached_property
-    def common(self) -> Handle:
+    def common(self) -> Future:
         """What every partition needs."""
         point = self.point
         told = (self.number, point.F, point.S, point.shared, point.offset)
-        return self.datafit.workers.hold(told)
+        return self.datafit.workers.scatter(told)
 
     @cached_property
-    def own(self) -> list[Handle]:
+    def own(self) -> list[Future]:
         """What each partition needs for itself."""
-        return self.datafit.held(self.point.G, self.point.deviations)
+        return self.datafit.held(self.point.G, self.point.random_intercepts)
 
 
-class PartitionedExpansion(Expansion):
+class PartitionedLocalQuadratic(LocalQuadratic):
     """Derivatives of the loss at a point, summed up over the partitions."""
 
     def __init__(self, datafit: PartitionedDatafit, point: Factors) -> None:
-        self.datafit, self.at = datafit, Spread(datafit, point)
+        self.datafit, self.at = datafit, BroadcastPoint(datafit, point)
         self._value: float | None = None
         self._ready: tuple[Array, Array, Array] | None = None
-        self._mixing: tuple[Array, list[Handle]] | None = None
+        self._loadings: tuple[Array, list[Future]] | None = None
         self._curvatures = datafit.curvatures
 
     def _run(
@@ -178,11 +178,11 @@ class PartitionedExpansion(Expansion):
         common = (self.at.common, *common)
         return self.datafit.run(work, self.at.own, *columns, common=common, size=size)
 
-    def _held(self, mixing: Array) -> list[Handle]:
+    def _held(self, loadings: Array) -> list[Future]:
         """Mixing of the tasks, sent once for all products with it."""
-        if self._mixing is None or self._mixing[0] is not mixing:
-            self._mixing = mixing, self.datafit.held(mixing)
-        return self._mixing[1]
+        if self._loadings is None or self._loadings[0] is not loadings:
+            self._loadings = loadings, self.datafit.held(loadings)
+        return self._loadings[1]
 
     @property
     def value(self) -> float:
@@ -190,8 +190,8 @@ class PartitionedExpansion(Expansion):
             self._value = float(self._run(shares.value).whole[0])
         return self._value
 
-    def value_with(self, mixing: Array) -> float:
-        self._ready = mixing, *self._gradient(mixing)
+    def value_with(self, loadings: Array) -> float:
+        self._ready = loadings, *self._gradient(loadings)
         return self.value
 
     @property
@@ -202,33 +202,33 @@ class PartitionedExpansion(Expansion):
                 self.datafit.curvatures = self._curvatures
         return self._curvatures
 
-    def _gradient(self, mixing: Array) -> tuple[Array, Array]:
-        sums = self._run(shares.gradient, self._held(mixing), size=(mixing.shape[1], 1))
+    def _gradient(self, loadings: Array) -> tuple[Array, Array]:
+        sums = self._run(shares.gradient, self._held(loadings), size=(loadings.shape[1], 1))
         self._value = float(sums.whole[0])
         return sums.whole[1], self.datafit.by_task(sums)[0]
 
-    def gradient(self, mixing: Array) -> tuple[Array, Array]:
+    def gradient(self, loadings: Array) -> tuple[Array, Array]:
         ready, self._ready = self._ready, None  # handed out once: callers add to it
-        if ready is not None and np.array_equal(ready[0], mixing):
+        if ready is not None and np.array_equal(ready[0], loadings):
             return ready[1], ready[2]
-        return self._gradient(mixing)
+        return self._gradient(loadings)
 
-    def normal(self, step: Array, mixing: Array, intercepts: Array) -> tuple[Array, Array]:
+    def normal(self, step: Array, loadings: Array, intercepts: Array) -> tuple[Array, Array]:
         fit = self.datafit
         own = fit.held(intercepts)
-        common = (fit.workers.hold(step),)
-        size = (mixing.shape[1], 1)
-        sums = self._run(shares.normal, self._held(mixing), own, common=common, size=size)
+        common = (fit.workers.scatter(step),)
+        size = (loadings.shape[1], 1)
+        sums = self._run(shares.normal, self._held(loadings), own, common=common, size=size)
         return sums.whole[0], fit.by_task(sums)[0]
 
     def task_gradient(self, features: Array) -> Array:
-        common = (self.datafit.workers.hold(features),)
+        common = (self.datafit.workers.scatter(features),)
         sums = self._run(shares.task_gradient, common=common, size=(0, features.shape[1]))
         return self.datafit.by_task(sums)[0]
 
     def task_quadratic(self, features: Array) -> TaskQuadratic:
         own = features is self.at.point.F
-        common = (None if own else self.datafit.workers.hold(features),)
+        common = (None if own else self.datafit.workers.scatter(features),)
         size = (0, (features.shape[1] + 1) ** 2)
         sums = self._run(shares.task_quadratic, common=common, size=size)
         self._value = float(sums.whole[0])

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays import DENSE_BYTES
 from ..models.fitted import FittedTasks
-from ..rows.fit_input import Rows, counted_folds, counts
+from ..rows.fit_input import FitInput, counted_folds, counts
 from ..rows.frames import read_classes
 from ..rows.reading import read_rows
 from .dask_collections import current_workers, partitions, row_chunks
@@ -26,58 +26,58 @@ MOST_BYTES = 4 * 2**30
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionedRows(Rows):
+class PartitionedInput(FitInput):
     """Dask collections; ``chosen`` holds the rows of each partition that count, or is None."""
 
     chosen: list[np.ndarray] | None = None
 
-    def read(self, reader: FittedTasks, **options: Any) -> Any:
-        """Have the partitions validated where they are; ``reader`` learns the columns."""
+    def read(self, schema: FittedTasks, **options: Any) -> Any:
+        """Have the partitions validated where they are; ``schema`` learns the columns."""
         told = (self.X, self.y, self.task, self.sample_weight, self.chosen)
-        return read_partitions(reader, *told, **options)
+        return read_partitions(schema, *told, **options)
 
-    def read_more(self, model: FittedTasks, reader: FittedTasks) -> Any:
+    def read_more(self, model: FittedTasks, schema: FittedTasks) -> Any:
         """Have the partitions of further tasks validated; their columns must be those of fit."""
-        data = self.read(reader, classes=model._known_classes)
-        names = [getattr(one, "feature_names_in_", None) for one in (model, reader)]
+        data = self.read(schema, classes=model._known_classes)
+        names = [getattr(one, "feature_names_in_", None) for one in (model, schema)]
         same = names[0] is None or names[1] is None or np.array_equal(names[0], names[1])
-        if model.n_features_in_ != reader.n_features_in_ or not same:
+        if model.n_features_in_ != schema.n_features_in_ or not same:
             raise ValueError(
-                f"X has {reader.n_features_in_} columns, but {type(model).__name__} was fitted to "
+                f"X has {schema.n_features_in_} columns, but {type(model).__name__} was fitted to "
                 f"{model.n_features_in_}; hand over the same ones in the same order."
             )
         return data
 
-    def here(self, reader: FittedTasks) -> Rows:
+    def here(self, schema: FittedTasks) -> FitInput:
         """Rows in the memory of this process, unless there are too many for it."""
-        size = self.read(copy.copy(reader)).nbytes
+        size = self.read(copy.copy(schema)).nbytes
         if size > MOST_BYTES:
             raise ValueError(
-                f"{type(reader).__name__} brings its rows together in one process, and these take "
+                f"{type(schema).__name__} brings its rows together in one process, and these take "
                 f"{size / 2**30:.1f} GiB, more than {MOST_BYTES / 2**30:.0f}: use a Hierarchical "
                 "or a BiFactor model, which leave rows where they are."
             )
         return self.gathered()
 
-    def nearby(self, reader: FittedTasks, data: Any) -> tuple[Rows, Any]:
+    def nearby(self, schema: FittedTasks, data: Any) -> tuple[FitInput, Any]:
         """Little data is brought here, so that many fits run side by side."""
         if data.nbytes > DENSE_BYTES:
             return self, data
         rows = self.gathered()
-        return rows, rows.read(reader)
+        return rows, rows.read(schema)
 
-    def gathered(self) -> GatheredRows:
+    def gathered(self) -> GatheredInput:
         """All rows in memory here."""
         import dask
 
-        return GatheredRows(*dask.compute(self.X, self.y, self.task, self.sample_weight))
+        return GatheredInput(*dask.compute(self.X, self.y, self.task, self.sample_weight))
 
     @contextmanager
     def side_by_side(self, n_jobs: int | None) -> Iterator[int | None]:
         """One fit after the other: each has the whole cluster at work."""
         yield 1
 
-    def take(self, numbers: np.ndarray) -> PartitionedRows:
+    def take(self, numbers: np.ndarray) -> PartitionedInput:
         """Some of the rows, by their numbers in one table of all partitions."""
         ends = np.cumsum(self._sizes)
         numbers = np.sort(numbers)
@@ -92,9 +92,9 @@ class PartitionedRows(Rows):
         """Rows of each partition, read where Dask does not know them."""
         return row_chunks(self.X) or self._run(_length)
 
-    def splits(self, reader: FittedTasks, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    def splits(self, schema: FittedTasks, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Row numbers of the folds, as in one table; a label for each row comes here."""
-        found = self._run(_labels, reader)
+        found = self._run(_labels, schema)
         known, labels, classes = (
             None if column[0] is None else np.concatenate(column)
             for column in zip(*found, strict=True)
@@ -110,7 +110,7 @@ class PartitionedRows(Rows):
         workers = current_workers()
         parts = partitions(self.X, y=self.y, task=self.task, sample_weight=self.sample_weight)
         told = [delayed(work, pure=False)(*common, *part.values()) for part in parts]
-        return workers.each(workers.follow(told))
+        return workers.each(workers.compute_small(told))
 
 
 def _length(X: Any, y: Any, task: Any, sample_weight: Any) -> int:
@@ -118,16 +118,16 @@ def _length(X: Any, y: Any, task: Any, sample_weight: Any) -> int:
 
 
 def _labels(
-    reader: Any, X: Any, y: Any, task: Any, sample_weight: Any
+    schema: Any, X: Any, y: Any, task: Any, sample_weight: Any
 ) -> tuple[np.ndarray, Any, Any]:
     """Which rows of a partition count, their task labels and classes."""
-    features, labels = read_rows(reader, X, task)
-    classes = read_classes(y)[0] if reader._classification else None
+    features, labels = read_rows(schema, X, task)
+    classes = read_classes(y)[0] if schema._classification else None
     return counts(y, sample_weight, features.shape[0]), labels, classes
 
 
 @dataclass(frozen=True, eq=False)
-class GatheredRows(Rows):
+class GatheredInput(FitInput):
     """Rows that were brought together from a cluster; many fits to them go back to it."""
 
     @contextmanager

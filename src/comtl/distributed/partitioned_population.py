@@ -9,15 +9,15 @@ import numpy as np
 
 from ..arrays import local_offsets, segment_gram, segment_sum, with_ones
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.problem import Units
+from ..engine.problem import Scaling
 from ..hierarchical.likelihoods import Gaussian, Likelihood
-from ..hierarchical.logistic_bound import SummedBound, bound_constant, bound_curvature, bound_places
+from ..hierarchical.logistic_bound import SummedBound, bound_constant, bound_curvature, bound_xi
 from ..hierarchical.population import evenly_scaled
-from ..hierarchical.posterior import Posterior, Prior, told_directions
+from ..hierarchical.posterior import Posterior, Prior, estimable_directions
 from ..losses import Logistic, Squared
 from ..rows.design import Design
 from .kernels import Terms
-from .partition import Piece
+from .partition import Partition
 from .partitioned_data import PartitionedData
 from .partitioned_problem import partitioned_units, table_grams, task_grams
 from .sums import Sums
@@ -25,10 +25,12 @@ from .sums import Sums
 
 @dataclass(frozen=True, eq=False)
 class PartitionedPopulation:
-    """Cells in partitions, their units, and which columns of weights are meant, all or some."""
+    """Observations in partitions, their units, and which columns of weights are meant, all or
+    some.
+    """
 
     data: PartitionedData
-    units: Units
+    units: Scaling
     columns: np.ndarray
 
     @property
@@ -37,14 +39,14 @@ class PartitionedPopulation:
         return len(self.columns), self.data.n_features
 
     def of_columns(self, columns: np.ndarray) -> PartitionedPopulation:
-        """Some of the columns, with their cells."""
+        """Some of the columns, with their observations."""
         return replace(self, columns=columns)
 
-    def gaussian(self, *, own_noise: bool) -> Likelihood:
+    def gaussian(self, *, heteroscedastic: bool) -> Likelihood:
         """Likelihood of values."""
         terms = Terms(self.data.view, self.units, Squared())
-        make = table_grams if self.data.complete and not own_noise else task_grams
-        return Gaussian(own_noise, make(self.data, terms))
+        make = table_grams if self.data.complete and not heteroscedastic else task_grams
+        return Gaussian(heteroscedastic, make(self.data, terms))
 
     def bernoulli(self) -> Likelihood:
         """Likelihood of two classes."""
@@ -54,7 +56,7 @@ class PartitionedPopulation:
 def partitioned_population(
     cells: PartitionedData, *, standardize: bool, classification: bool
 ) -> PartitionedPopulation:
-    """Population of the cells, in units that all partitions share."""
+    """Population of the observations, in units that all partitions share."""
     units, _ = partitioned_units(
         cells, center=True, standardize=True, scale_target=not classification
     )
@@ -87,8 +89,8 @@ class PartitionedOdds(SummedBound):
         if posterior is not None:
             assert posterior.covariances is not None
             own = _by_piece(population, posterior.weights, posterior.covariances)
-        terms = workers.hold(Terms(data.view, population.units, Logistic()))
-        told = [workers.hold(part) for part in own]
+        terms = workers.scatter(Terms(data.view, population.units, Logistic()))
+        told = [workers.scatter(part) for part in own]
         found = workers.map(_bound, data.pieces, told, common=(terms,))
         sums = workers.total(Sums.added, found)
         gram, moment, constant, weight = (
@@ -96,7 +98,7 @@ class PartitionedOdds(SummedBound):
         )
         grams = GramDatafit(gram, moment, np.zeros(len(gram)))
         if directions is None:
-            directions = told_directions(gram.sum(axis=0))
+            directions = estimable_directions(gram.sum(axis=0))
         return cls(population, grams, directions, float(constant.sum()), float(weight.sum()))
 
     @property
@@ -107,7 +109,7 @@ class PartitionedOdds(SummedBound):
     def n_rows(self) -> float:
         return self.weight
 
-    def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
+    def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
         return PartitionedOdds.of(self.population, posterior, self.directions), prior
 
 
@@ -116,15 +118,15 @@ def _by_piece(population: PartitionedPopulation, *arrays: np.ndarray) -> list[An
     data = population.data
     inside = np.full(len(data.tasks), -1)
     inside[population.columns] = np.arange(len(population.columns))
-    return [tuple(array[inside[places]] for array in arrays) for places in data.places]
+    return [tuple(array[inside[task_index]] for array in arrays) for task_index in data.task_index]
 
 
-def _bound(terms: Terms, piece: Piece, own: Any) -> Sums:
+def _bound(terms: Terms, piece: Partition, own: Any) -> Sums:
     """Quadratic bound of each task's rows; exact where the given weights have their scores.
 
     Columns that are not of the population get weights too, which nobody looks at.
     """
-    cells, places = piece.seen(terms.view)
+    cells, task_index = piece.seen(terms.view)
     X = cells.X if cells.rows is None else cells.X[cells.rows]
     design = terms.units.design(X)
     size, tasks = cells.n_features + 1, cells.n_tasks
@@ -137,9 +139,9 @@ def _bound(terms: Terms, piece: Piece, own: Any) -> Sums:
         at = np.zeros(stop - start)
         if own is not None:
             weights, covariances = own
-            at = bound_places(rows, weights[first:last], covariances[first:last], local)
+            at = bound_xi(rows, weights[first:last], covariances[first:last], local)
         gram[first:last] += segment_gram(rows, 2.0 * share * bound_curvature(at), local)
         moment[first:last] += segment_sum(rows * (0.5 * share * signs)[:, None], local)
         constant[first:last] += segment_sum(bound_constant(share, at), local)
         weight[first:last] += segment_sum(share, local)
-    return Sums((), places, (gram, moment, constant, weight))
+    return Sums((), task_index, (gram, moment, constant, weight))

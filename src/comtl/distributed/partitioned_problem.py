@@ -12,7 +12,7 @@ from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.problem import (
     Problem,
-    Units,
+    Scaling,
     row_weights,
     sweep_costs,
     target_unit,
@@ -33,22 +33,22 @@ from ..rows.design import (
 )
 from . import kernels as shares
 from .kernels import Terms
-from .partition import Piece, View
+from .partition import LabelEncoding, Partition
 from .partitioned_data import PartitionedData
 from .partitioned_datafit import PartitionedDatafit
 from .sums import Sums
-from .workers import joined
+from .workers import concat_lists
 
 
 def partitioned_units(
     data: PartitionedData, *, center: bool, standardize: bool, scale_target: bool
-) -> tuple[Units, float]:
-    """Units of all cells, and their weight."""
+) -> tuple[Scaling, float]:
+    """Units of all observations, and their weight."""
     workers = data.workers
-    view = workers.hold(data.view)
+    view = workers.scatter(data.view)
 
     def run(add: Any, work: Any, *told: Any) -> Any:
-        common = (view, workers.hold(told))
+        common = (view, workers.scatter(told))
         return workers.total(add, workers.map(work, data.pieces, common=common))
 
     largest, size = run(_largest_of, _extents)
@@ -68,7 +68,7 @@ def partitioned_units(
     if scale_target:
         spread = (y_square / weight) ** 0.5
         y_shift, y_scale = target_units_of(y_mean, spread, y_unit, scale=standardize)
-    return Units(shift, inverse, y_shift, y_scale), weight
+    return Scaling(shift, inverse, y_shift, y_scale), weight
 
 
 def _largest_of(parts: list[tuple[np.ndarray, float]]) -> tuple[np.ndarray, float]:
@@ -87,12 +87,12 @@ def summed(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     return tuple(sum(values[1:], values[0]) for values in zip(*parts, strict=True))
 
 
-def _extents(view: View, told: tuple[()], piece: Piece) -> tuple[np.ndarray, float]:
+def _extents(view: LabelEncoding, told: tuple[()], piece: Partition) -> tuple[np.ndarray, float]:
     cells, _ = piece.seen(view)
     return column_extent(RowBlocks(cells.X)), float(np.abs(cells.y).max())
 
 
-def _means(view: View, told: tuple[Any, ...], piece: Piece) -> tuple[Any, ...]:
+def _means(view: LabelEncoding, told: tuple[Any, ...], piece: Partition) -> tuple[Any, ...]:
     unit, y_unit, center = told
     cells, _ = piece.seen(view)
     weights = row_weights(cells)
@@ -103,7 +103,7 @@ def _means(view: View, told: tuple[Any, ...], piece: Piece) -> tuple[Any, ...]:
     return sums, total, float(own.sum()), y, np.count_nonzero(weights)
 
 
-def _squares(view: View, told: tuple[Any, ...], piece: Piece) -> tuple[Any, ...]:
+def _squares(view: LabelEncoding, told: tuple[Any, ...], piece: Partition) -> tuple[Any, ...]:
     unit, mean, y_unit, y_mean = told
     cells, _ = piece.seen(view)
     squares = column_squares(RowBlocks(cells.X), unit, mean, row_weights(cells))
@@ -143,13 +143,13 @@ def _datafit(
             return table_grams(data, terms)
         size = data.dtype.itemsize * tasks * (features + 1) ** 2
         width, fits = work
-        costs = sweep_costs(tasks, data.n_rows, features, width, data.filled, fits)
+        costs = sweep_costs(tasks, data.n_rows, features, width, data.nnz, fits)
         if data.plain and size <= DENSE_BYTES and costs["gram"] <= costs["rows"]:
             return task_grams(data, terms)
     return PartitionedDatafit(
         data.workers,
         data.pieces,
-        data.places,
+        data.task_index,
         terms,
         (features, tasks),
         weight,
@@ -157,22 +157,22 @@ def _datafit(
     )
 
 
-def partitioned_grams(data: PartitionedData, units: Units) -> GramDatafit:
-    """Second moments of each task's cells in given units."""
+def partitioned_grams(data: PartitionedData, units: Scaling) -> GramDatafit:
+    """Second moments of each task's observations in given units."""
     return task_grams(data, Terms(data.view, units, Squared()))
 
 
 def task_grams(data: PartitionedData, terms: Terms) -> GramDatafit:
     """Second moments of every task, summed up over the partitions."""
     workers = data.workers
-    found = workers.map(shares.grams, data.pieces, common=(workers.hold(terms),))
+    found = workers.map(shares.grams, data.pieces, common=(workers.scatter(terms),))
     return GramDatafit(*workers.total(Sums.added, found).spread(len(data.tasks)))
 
 
 def table_grams(data: PartitionedData, terms: Terms) -> GramDatafit:
     """Second moments of rows that all tasks share, summed up over the partitions."""
     workers = data.workers
-    found = workers.map(shares.table_grams, data.pieces, common=(workers.hold(terms),))
+    found = workers.map(shares.table_grams, data.pieces, common=(workers.scatter(terms),))
     sums = workers.total(Sums.added, found)
     return GramDatafit(sums.whole[0], *sums.spread(len(data.tasks)))
 
@@ -180,14 +180,14 @@ def table_grams(data: PartitionedData, terms: Terms) -> GramDatafit:
 def pooled_covariance(data: PartitionedData, terms: Terms) -> Covariance:
     """Second moments of the features, from the rows that one table would take."""
     workers, units = data.workers, terms.units
-    step = sample_step(data.n_rows, data.n_features, data.filled)
-    common = (workers.hold(terms), step)
+    step = sample_step(data.n_rows, data.n_features, data.nnz)
+    common = (workers.scatter(terms), step)
     if data.n_features <= DENSE_SIDE:
         found = workers.map(shares.moments, data.pieces, data.firsts, common=common)
         total, weight = workers.total(summed, found)
         return Covariance.of_moments(total / weight)
     found = workers.map(shares.samples, data.pieces, data.firsts, common=common)
-    rows, weights, positions = zip(*workers.total(joined, found), strict=True)
+    rows, weights, positions = zip(*workers.total(concat_lists, found), strict=True)
     order = np.argsort(np.concatenate(positions))
     together = sparse.csr_array(sparse.vstack(rows)) if data.packed else np.concatenate(rows)
     design = Design(together[order], units.shift, units.inverse_scale)

@@ -63,7 +63,7 @@ def score_partitions(model: Any, X: Any, y: Any, task: Any, sample_weight: Any) 
     held = delayed(model, traverse=False)
     parts = partitions(X, y=y, task=task, sample_weight=sample_weight)
     recipes = [told(held, *part.values()) for part in parts]
-    return add(workers.each(workers.follow(recipes)))
+    return add(workers.each(workers.compute_small(recipes)))
 
 
 def _columns(*arrays: np.ndarray) -> list[np.ndarray]:
@@ -71,14 +71,14 @@ def _columns(*arrays: np.ndarray) -> list[np.ndarray]:
 
 
 def _shares(weight: Any, missing: np.ndarray) -> np.ndarray:
-    """Weight of every cell, none for those that are missing."""
+    """Weight of every observation, none for those that are missing."""
     weights = read_weights(weight, missing.shape, np.dtype(float))
     weights, missing = _columns(weights, missing)
     return np.where(missing, 0.0, np.broadcast_to(weights, missing.shape))
 
 
 def _squares(model: Any, X: Any, y: Any, task: Any, weight: Any) -> np.ndarray:
-    """Of each column: weight, mean, squares about it, squared errors, cells."""
+    """Of each column: weight, mean, squares about it, squared errors, observations."""
     guess = model.predict(X, task)
     truth, missing = read_numbers(y, guess.dtype)
     share = _shares(weight, missing)
@@ -91,7 +91,7 @@ def _squares(model: Any, X: Any, y: Any, task: Any, weight: Any) -> np.ndarray:
 
 
 def _explained(parts: list[np.ndarray]) -> float:
-    """R², the mean over columns with two cells or more."""
+    """R², the mean over columns with two observations or more."""
     total, mean, around, errors, count = parts[0]
     for more, other, spread, gaps, cells in parts[1:]:
         both = np.where(total + more > 0.0, total + more, 1.0)
@@ -107,7 +107,7 @@ def _explained(parts: list[np.ndarray]) -> float:
 
 
 def _hits(model: Any, X: Any, y: Any, task: Any, weight: Any) -> np.ndarray:
-    """Of each column: weight of its cells, and of those whose class is guessed."""
+    """Of each column: weight of its observations, and of those whose class is guessed."""
     guess = model.predict(X, task)
     truth, missing = read_classes(y)
     share = _shares(weight, missing)
@@ -116,7 +116,7 @@ def _hits(model: Any, X: Any, y: Any, task: Any, weight: Any) -> np.ndarray:
 
 
 def _accuracy(parts: list[np.ndarray]) -> float:
-    """Accuracy, the mean over columns that have cells."""
+    """Accuracy, the mean over columns that have observations."""
     total, right = np.sum(parts, axis=0)
     kept = total > 0.0
     return float(np.mean(right[kept] / total[kept])) if kept.any() else float("nan")

@@ -26,7 +26,7 @@ class Sums:
     """
 
     whole: tuple[Array, ...]
-    places: np.ndarray
+    task_index: np.ndarray
     by_task: tuple[Array, ...] = ()
 
     @staticmethod
@@ -37,25 +37,25 @@ class Sums:
         columns = zip(*(part.whole for part in parts), strict=True)
         whole = tuple(sum(values[1:], values[0]) for values in columns)
         if not parts[0].by_task:
-            return Sums(whole, parts[0].places)
-        places = parts[0].places
-        same = all(np.array_equal(part.places, places) for part in parts[1:])
+            return Sums(whole, parts[0].task_index)
+        task_index = parts[0].task_index
+        same = all(np.array_equal(part.task_index, task_index) for part in parts[1:])
         if not same:
-            places = np.unique(np.concatenate([part.places for part in parts]))
+            task_index = np.unique(np.concatenate([part.task_index for part in parts]))
         by_task = tuple(
-            np.zeros((len(places), *array.shape[1:]), array.dtype) for array in parts[0].by_task
+            np.zeros((len(task_index), *array.shape[1:]), array.dtype) for array in parts[0].by_task
         )
         for part in parts:
-            inside: Any = slice(None) if same else np.searchsorted(places, part.places)
+            inside: Any = slice(None) if same else np.searchsorted(task_index, part.task_index)
             for total, array in zip(by_task, part.by_task, strict=True):
                 total[inside] += array
-        return Sums(whole, places, by_task)
+        return Sums(whole, task_index, by_task)
 
     def spread(self, tasks: int) -> tuple[Array, ...]:
         """The arrays by task, with zeros for tasks that no partition has."""
-        if len(self.places) == tasks:
+        if len(self.task_index) == tasks:
             return self.by_task
         full = tuple(np.zeros((tasks, *array.shape[1:]), array.dtype) for array in self.by_task)
         for total, array in zip(full, self.by_task, strict=True):
-            total[self.places] = array
+            total[self.task_index] = array
         return full

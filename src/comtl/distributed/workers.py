@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-Handle = Any
+Future = Any
 """A value, or what stands for it: a future, or a recipe that is followed anew at each use."""
 
 BRANCHES = 8
@@ -35,15 +35,15 @@ class Workers(ABC):
     """Those who work on the partitions."""
 
     @abstractmethod
-    def hold(self, value: Any) -> Handle:
+    def scatter(self, value: Any) -> Future:
         """Hand out a value that every partition needs."""
 
     @abstractmethod
-    def prepare(self, recipes: Sequence[Any]) -> list[Handle]:
+    def persist(self, recipes: Sequence[Any]) -> list[Future]:
         """Values by their Dask recipes; as many stay in memory as there is room for."""
 
     @abstractmethod
-    def follow(self, recipes: Sequence[Any]) -> list[Handle]:
+    def compute_small(self, recipes: Sequence[Any]) -> list[Future]:
         """Values by their Dask recipes, small ones."""
 
     @abstractmethod
@@ -54,7 +54,7 @@ class Workers(ABC):
         """
 
     @abstractmethod
-    def values(self, handles: list[Handle]) -> list[Any]:
+    def values(self, handles: list[Future]) -> list[Any]:
         """Bring values here."""
 
     @property
@@ -63,7 +63,7 @@ class Workers(ABC):
         """Values added up by one task."""
 
     def total(
-        self, add: Callable[[list[Any]], Any], handles: list[Handle], *, small: bool = False
+        self, add: Callable[[list[Any]], Any], handles: list[Future], *, small: bool = False
     ) -> Any:
         """Sum of all, made in a tree; of a few ``small`` values it is made here."""
         while len(handles) > self.branches:
@@ -76,9 +76,9 @@ class Workers(ABC):
             return add(self.values(handles))
         return self.values(self.map(partial(_added, add), [handles]))[0]
 
-    def each(self, handles: list[Handle]) -> list[Any]:
+    def each(self, handles: list[Future]) -> list[Any]:
         """Bring all values here, in order."""
-        return self.total(joined, self.map(_alone, handles))
+        return self.total(concat_lists, self.map(_alone, handles))
 
 
 def _added(add: Callable[[list[Any]], Any], values: list[Any]) -> Any:
@@ -89,13 +89,13 @@ def _alone(value: Any) -> list[Any]:
     return [value]
 
 
-def joined(lists: list[list[Any]]) -> list[Any]:
+def concat_lists(lists: list[list[Any]]) -> list[Any]:
     """Lists of all partitions as one.
 
     Examples
     --------
-    >>> from comtl.distributed.workers import joined
-    >>> joined([[1], [2, 3]])
+    >>> from comtl.distributed.workers import concat_lists
+    >>> concat_lists([[1], [2, 3]])
     [1, 2, 3]
     """
     return [value for values in lists for value in values]
@@ -106,18 +106,18 @@ class InProcess(Workers):
 
     branches = 2**30
 
-    def hold(self, value: Any) -> Handle:
+    def scatter(self, value: Any) -> Future:
         return value
 
-    def prepare(self, recipes: Sequence[Any]) -> list[Handle]:
+    def persist(self, recipes: Sequence[Any]) -> list[Future]:
         return [recipe.compute(scheduler="threads") for recipe in recipes]
 
-    follow = prepare
+    compute_small = persist
 
     def map(self, work: Callable[..., Any], *columns: Sequence[Any], common: Any = ()) -> list:
         return [work(*common, *own) for own in zip(*columns, strict=True)]
 
-    def values(self, handles: list[Handle]) -> list[Any]:
+    def values(self, handles: list[Future]) -> list[Any]:
         return handles
 
 
@@ -135,21 +135,21 @@ class DaskWorkers(Workers):
     def __init__(self, client: Any) -> None:
         self.client = client
 
-    def hold(self, value: Any) -> Handle:
+    def scatter(self, value: Any) -> Future:
         if _bytes(value) <= SMALL:
             return value
         # As the outcome of a task, not scattered: the scheduler can make it again.
         with self._watched():
             return self.client.submit(_same, value, pure=False)
 
-    def prepare(self, recipes: Sequence[Any]) -> list[Handle]:
+    def persist(self, recipes: Sequence[Any]) -> list[Future]:
         with self._watched():
             first = self.client.compute(recipes[0])
             size = self.client.submit(sys.getsizeof, first, pure=False).result()
             fit = int(min(self._room() / size, len(recipes)))
             return [first, *self.client.compute(list(recipes[1:fit])), *recipes[max(fit, 1) :]]
 
-    def follow(self, recipes: Sequence[Any]) -> list[Handle]:
+    def compute_small(self, recipes: Sequence[Any]) -> list[Future]:
         with self._watched():
             return self.client.compute(list(recipes))
 
@@ -182,7 +182,7 @@ class DaskWorkers(Workers):
                 found.update(zip(ready, futures, strict=True))
         return [found[number] for number in range(len(rows))]
 
-    def values(self, handles: list[Handle]) -> list[Any]:
+    def values(self, handles: list[Future]) -> list[Any]:
         with self._watched():
             return self.client.gather(handles)
 

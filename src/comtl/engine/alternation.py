@@ -4,8 +4,8 @@ r"""The one alternation that runs every model: block descent on the smoothed obj
               + λ_0 \|w_0\|^2 + ρ \sum_t (b_t - b)^2
 
 One sweep solves for ``F`` with the shared part and the intercepts, then for ``G`` with the
-intercepts, then for ``S``, refreshes the relations, moves along the gauge and lowers the
-smoothing; a step beyond follows where it helps. Each lowers ``J`` or leaves it, so ``J`` never
+intercepts, then for ``S``, refreshes the relations, balances the factors and lowers the
+smoothing; an extrapolation follows where it helps. Each lowers ``J`` or leaves it, so ``J`` never
 rises.
 """
 
@@ -15,22 +15,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..arrays import Array, namespace
-from ..datafits.datafit import Datafit, Expansion, TaskQuadratic
+from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
 from ..factors import Factors, State
 from ..penalties.factor_penalties import Penalty
 from ..saving.registry import saved
-from .balance import gauge_step
+from .balance import balance_step
 from .block_steps import (
-    Inner,
+    InnerTolerance,
     core_step,
+    direct_step,
     feature_step,
     intercept_pooling,
     intercept_step,
     shared_step,
     task_step,
-    whole_step,
 )
-from .extrapolation import Reach, beyond
+from .extrapolation import StepLength, extrapolate
 from .feature_system import feature_mixing
 from .memberships import task_moves
 
@@ -49,8 +49,8 @@ class Schedule:
         Where ε starts and what each sweep multiplies it by.
     inner
         Tolerance and iterations of the iterative solvers within a step.
-    lengthen
-        Whether to try a step beyond each sweep.
+    extrapolate
+        Whether to extrapolate after each sweep.
     """
 
     max_iter: int = 100
@@ -58,16 +58,17 @@ class Schedule:
     smoothing: float = 1e-2
     start_smoothing: float = 1.0
     shrink: float = 0.3
-    inner: Inner = field(default_factory=Inner)
-    lengthen: bool = True
+    inner: InnerTolerance = field(default_factory=InnerTolerance)
+    extrapolate: bool = True
 
 
 @saved
 @dataclass(frozen=True)
-class Step:
+class Iteration:
     """Where the fit stands after a sweep; sweep 0 is the start.
 
-    ``reach`` and ``last`` are those of the step beyond: how far, and the factors it starts from.
+    ``step_length`` and ``last`` are those of the extrapolation: how far, and the factors it starts
+    from.
     """
 
     sweep: int
@@ -75,7 +76,7 @@ class Step:
     state: State
     solvers: dict[str, str]
     converged: bool = False
-    reach: Reach = field(default_factory=Reach)
+    step_length: StepLength = field(default_factory=StepLength)
     last: Factors | None = None
 
 
@@ -90,31 +91,31 @@ class Recipe:
         relation as a number.
     ranks : tuple of int
         Columns of ``F`` and of ``G``.
-    held : dict
+    fixed : dict
         Factors that are given and not learned. A held square ``F`` is the identity: ``G`` then
         holds the weights themselves.
     shared : float or None
         Ridge penalty of the common part.
     intercept : bool
         Whether to fit intercepts.
-    pooling : float or None
+    intercept_penalty : float or None
         Penalty of the tasks' deviations from the common intercept: infinite for one intercept in
         common, next to zero for one of each task's own, None for an estimate from the data.
     """
 
     penalties: Mapping[str, Penalty | float]
     ranks: tuple[int, int]
-    held: dict[str, Array] | None = None
+    fixed: dict[str, Array] | None = None
     shared: float | None = None
     intercept: bool = True
-    pooling: float | None = None
+    intercept_penalty: float | None = None
 
 
-def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[Step]:
+def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[Iteration]:
     """Yield the fit after each sweep, until it converges or ``max_iter`` sweeps are done."""
-    expansion = datafit.expand(state.factors)
+    expansion = datafit.quadratic_at(state.factors)
     objective = expansion.value + state.regularizer
-    start = Step(0, objective, state, {"rows": datafit.name})
+    start = Iteration(0, objective, state, {"rows": datafit.name})
     yield start
     if schedule.max_iter:
         start = _next(datafit, expansion, state, start, schedule)
@@ -122,48 +123,48 @@ def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[St
         yield from resume(datafit, start, schedule)
 
 
-def resume(datafit: Datafit, step: Step, schedule: Schedule) -> Iterator[Step]:
+def resume(datafit: Datafit, step: Iteration, schedule: Schedule) -> Iterator[Iteration]:
     """Yield what comes after a sweep of :func:`alternate`, as if it had gone on."""
     while not step.converged and step.sweep < schedule.max_iter:
-        start = step.last if schedule.lengthen else None
-        state, expansion, reach = _lengthened(
-            datafit, start, step.state, step.objective, step.reach
+        start = step.last if schedule.extrapolate else None
+        state, expansion, step_length = _extrapolated(
+            datafit, start, step.state, step.objective, step.step_length
         )
-        before = replace(step, reach=reach)
+        before = replace(step, step_length=step_length)
         step = _next(datafit, expansion, state, before, schedule)
         yield step
 
 
 def _next(
-    datafit: Datafit, expansion: Expansion, state: State, before: Step, schedule: Schedule
-) -> Step:
+    datafit: Datafit, expansion: LocalQuadratic, state: State, before: Iteration, schedule: Schedule
+) -> Iteration:
     """Step after a sweep from a state."""
     at_once = _solved_at_once(datafit, state)
     state, loss, solvers = _sweep(datafit, expansion, state, schedule, at_once)
     objective = loss + state.regularizer
     # With many features the smoothing's constant would dwarf all that is left to gain.
-    scale = abs(objective - state.least)
+    scale = abs(objective - state.floor)
     small = before.objective - objective <= schedule.tol * scale
-    done = state.settled and (small or at_once)
+    done = state.is_annealed and (small or at_once)
     last = before.state.factors if before.sweep else None
-    return Step(before.sweep + 1, objective, state, solvers, done, before.reach, last)
+    return Iteration(before.sweep + 1, objective, state, solvers, done, before.step_length, last)
 
 
-def _lengthened(
-    datafit: Datafit, last: Factors | None, state: State, objective: float, reach: Reach
-) -> tuple[State, Expansion, Reach]:
-    """Go beyond the sweep that began at the last factors, if that lowers the objective."""
-    if last is not None and state.settled:
-        ahead = beyond(last, state, reach.share)
-        there = datafit.expand(ahead.factors)
+def _extrapolated(
+    datafit: Datafit, last: Factors | None, state: State, objective: float, step_length: StepLength
+) -> tuple[State, LocalQuadratic, StepLength]:
+    """Extrapolate the sweep that began at the last factors, if that lowers the objective."""
+    if last is not None and state.is_annealed:
+        ahead = extrapolate(last, state, step_length.share)
+        there = datafit.quadratic_at(ahead.factors)
         if there.value_with(feature_mixing(ahead)) + ahead.regularizer < objective:
-            return ahead, there, reach.after(True)
-        reach = reach.after(False)
-    return state, datafit.expand(state.factors), reach
+            return ahead, there, step_length.after(True)
+        step_length = step_length.after(False)
+    return state, datafit.quadratic_at(state.factors), step_length
 
 
 def _sweep(
-    datafit: Datafit, expansion: Expansion, state: State, schedule: Schedule, at_once: bool
+    datafit: Datafit, expansion: LocalQuadratic, state: State, schedule: Schedule, at_once: bool
 ) -> tuple[State, float, dict[str, str]]:
     """Return the state after one sweep, its loss, and which solvers ran.
 
@@ -175,50 +176,50 @@ def _sweep(
         if "F" not in state.fixed:
             point, solution = feature_step(datafit, expansion, state, inner)
             solvers["F"] = solution.solver
-            state = descend(datafit, state, state.at(point))
-            expansion = datafit.expand(state.factors)
-        if state.whole and state.shared is not None:
-            point, solution = whole_step(expansion.task_quadratic(state.factors.F), state)
-            state = descend(datafit, state, state.at(point))
+            state = line_search(datafit, state, state.at(point))
+            expansion = datafit.quadratic_at(state.factors)
+        if state.unfactored and state.shared is not None:
+            point, solution = direct_step(expansion.task_quadratic(state.factors.F), state)
+            state = line_search(datafit, state, state.at(point))
         elif state.shared is not None or state.intercept:
             point, solution = shared_step(datafit, expansion, state, inner)
-            state = descend(datafit, state, state.at(point))
+            state = line_search(datafit, state, state.at(point))
     else:
         point, solution = feature_step(datafit, expansion, state, inner)
         solvers["F"] = solution.solver
-        state = descend(datafit, state, state.at(point)).refreshed("F")
+        state = line_search(datafit, state, state.at(point)).updated("F")
     quadratic = _by_task(datafit, state)
     held = state.fixed | {"G"} if at_once else state.fixed
     for name, step in (("G", task_step), ("S", core_step)):
         if name in state.penalties and name not in held:
-            if state.penalties[name].hard:
+            if state.penalties[name].discrete:
                 point, solution = task_moves(datafit, quadratic, state)
             else:
                 point, solution = step(quadratic, state, inner)
             solvers[name] = solution.solver
-            before, state = state, descend(datafit, state, state.at(point))
+            before, state = state, line_search(datafit, state, state.at(point))
             quadratic = _moved(datafit, quadratic, before, state)
-            state = state.refreshed(name)
+            state = state.updated(name)
     if state.intercept:
         point = intercept_step(quadratic.slopes, quadratic.curvatures, state)
-        before, state = state, descend(datafit, state, state.at(point))
+        before, state = state, line_search(datafit, state, state.at(point))
         quadratic = _moved(datafit, quadratic, before, state)
     # From here on the weights stay, and with them the loss.
-    state = gauge_step(state)
+    state = balance_step(state)
     for name, penalty in state.penalties.items():
         factor = getattr(state.factors, name)
         lower = penalty.annealed(factor, schedule.shrink, schedule.smoothing)
         state = state.penalized(**{name: lower})
-    return pooled(datafit, quadratic, state), quadratic.value, solvers
+    return update_intercept_penalty(datafit, quadratic, state), quadratic.value, solvers
 
 
 def _solved_at_once(datafit: Datafit, state: State) -> bool:
     """Whether the whole step leaves nothing to do: a squared loss, and no tasks to relate."""
-    if not (datafit.loss.quadratic and state.whole and state.shared is not None):
+    if not (datafit.loss.quadratic and state.unfactored and state.shared is not None):
         return False
     penalty = state.penalties["G"]
     related = not penalty.smooth or penalty.curvature(state.factors.G)[1].shape[1] > 0
-    return not related and state.factors.S is None and not state.pools
+    return not related and state.factors.S is None and not state.estimates_pooling
 
 
 def _by_task(datafit: Datafit, state: State) -> TaskQuadratic:
@@ -226,13 +227,13 @@ def _by_task(datafit: Datafit, state: State) -> TaskQuadratic:
     point = state.factors
     if _only_features(state):
         return intercept_quadratic(datafit, point)
-    return datafit.expand(point).task_quadratic(point.F)
+    return datafit.quadratic_at(point).task_quadratic(point.F)
 
 
 def intercept_quadratic(datafit: Datafit, point: Factors) -> TaskQuadratic:
     """Loss by the intercepts alone."""
-    expansion = datafit.expand(point)
-    _, slopes = expansion.gradient(point.mixing[:, :0])
+    expansion = datafit.quadratic_at(point)
+    _, slopes = expansion.gradient(point.loadings[:, :0])
     sums = expansion.curvature_sums
     return TaskQuadratic(sums[:, None, None], slopes[:, None], expansion.value)
 
@@ -249,11 +250,11 @@ def _moved(datafit: Datafit, quadratic: TaskQuadratic, old: State, new: State) -
     before, now = old.factors, new.factors
     step = (now.intercepts - before.intercepts)[:, None]
     if not _only_features(new):
-        step = namespace(step).concat([now.mixing - before.mixing, step], axis=1)
-    return quadratic.moved(step)
+        step = namespace(step).concat([now.loadings - before.loadings, step], axis=1)
+    return quadratic.translated(step)
 
 
-def descend(datafit: Datafit, old: State, new: State) -> State:
+def line_search(datafit: Datafit, old: State, new: State) -> State:
     """Return the new state, or a point before it on the segment where the objective is lower.
 
     For a quadratic loss the step is exact. Otherwise it is a Newton step of a convex block, so
@@ -261,20 +262,20 @@ def descend(datafit: Datafit, old: State, new: State) -> State:
     """
     if datafit.loss.quadratic:
         return new
-    loss = datafit.line(old.factors, new.factors)
+    loss = datafit.along_segment(old.factors, new.factors)
     before = loss(0.0) + old.regularizer
     share = 1.0
     for _ in range(25):
-        point = old.at(old.factors.towards(new.factors, share))
+        point = old.at(old.factors.interpolate(new.factors, share))
         if loss(share) + point.regularizer <= before:
             return point
         share *= 0.5
     return old
 
 
-def pooled(datafit: Datafit, quadratic: TaskQuadratic, state: State) -> State:
+def update_intercept_penalty(datafit: Datafit, quadratic: TaskQuadratic, state: State) -> State:
     """Lower the penalty of the intercepts' deviations to its present estimate, never raise it."""
-    if not state.pools:
+    if not state.estimates_pooling:
         return state
     estimate = intercept_pooling(quadratic, datafit, state)
-    return state.with_(pooling=min(state.pooling, estimate))
+    return state.with_(intercept_penalty=min(state.intercept_penalty, estimate))

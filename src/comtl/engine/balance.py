@@ -15,7 +15,7 @@ from ..factors import Factors, State, thin_svd
 from ..penalties.factor_penalties import Penalty
 
 
-def gauge_step(state: State) -> State:
+def balance_step(state: State) -> State:
     """Return the state with the same ``W`` and the lowest penalty found.
 
     Factors that are held, an unpenalised core (whose scale the objective does not see) and
@@ -40,9 +40,9 @@ def split_exponents(penalties: dict[str, Penalty]) -> dict[str, float] | None:
     """
     inverse: dict[str, float] = {}
     for name, penalty in penalties.items():
-        if penalty.root is None:
+        if penalty.spectral_power is None:
             return None
-        inverse[name] = 1.0 / penalty.root
+        inverse[name] = 1.0 / penalty.spectral_power
     total = sum(inverse.values())
     return {name: value / total for name, value in inverse.items()}
 
@@ -68,7 +68,7 @@ def split_factors(factors: Factors, exponents: dict[str, float]) -> Factors:
     """Return factors with the same ``W``, its singular values split by the exponents."""
     K1, K2 = factors.F.shape[1], factors.G.shape[1]
     rank = min(K1, K2)
-    U, sigma, V = thin_svd(factors.directions, factors.G)
+    U, sigma, V = thin_svd(factors.feature_loadings, factors.G)
     U, sigma, V = U[:, :rank], sigma[:rank], V[:, :rank]
     F = (U * sigma[None, :] ** exponents["F"]) @ rectangular(sigma**0, sigma.shape[0], K1)
     G = (V * sigma[None, :] ** exponents["G"]) @ rectangular(sigma**0, sigma.shape[0], K2)
@@ -82,21 +82,21 @@ def _split(state: State) -> State:
     exponents = split_exponents(dict(state.penalties))
     if exponents is None:
         return state
-    return state.at(split_factors(state.factors, exponents)).refreshed("F").refreshed("G")
+    return state.at(split_factors(state.factors, exponents)).updated("F").updated("G")
 
 
 def balanced(state: State) -> State:
     """Scale the factors by numbers of product one so that no penalty can be traded down."""
     logs, inverse = {}, {}
     for name, penalty in state.penalties.items():
-        if penalty.degree is None:
+        if penalty.homogeneity is None:
             continue
         # A factor without penalty would take all the scale; there is no balance.
-        pull = penalty.pull(getattr(state.factors, name))
+        pull = penalty.scale_derivative(getattr(state.factors, name))
         if not pull > 0.0:
             return state
         logs[name] = math.log(pull)
-        inverse[name] = 1.0 / penalty.degree
+        inverse[name] = 1.0 / penalty.homogeneity
     if len(logs) < 2:
         return state
     level = sum(inverse[n] * logs[n] for n in logs) / sum(inverse.values())

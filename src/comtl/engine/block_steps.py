@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..arrays import Array, namespace
-from ..datafits.datafit import Datafit, Expansion, TaskQuadratic
+from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
 from ..factors import Factors, State
 from ..solvers.arrow import solve_arrow
 from ..solvers.conjugate_gradient import conjugate_gradient
@@ -26,7 +26,7 @@ WOODBURY_WIDTH = 12
 
 
 @dataclass(frozen=True)
-class Inner:
+class InnerTolerance:
     """Tolerance and most iterations of the iterative solvers within a step."""
 
     tol: float = 0.3
@@ -39,7 +39,7 @@ def choose_feature_solver(datafit: Datafit, state: State) -> str:
     ``"moves"`` for hard clusters, ``"proximal"`` where the penalty is not smooth, ``"dense"`` for
     few unknowns, ``"sylvester"`` (exact) where all tasks share their rows, ``"cg"`` otherwise.
     """
-    if state.penalties["F"].hard:
+    if state.penalties["F"].discrete:
         return "moves"
     if not state.penalties["F"].smooth:
         return "proximal"
@@ -52,7 +52,7 @@ def choose_feature_solver(datafit: Datafit, state: State) -> str:
 
 
 def feature_step(
-    datafit: Datafit, expansion: Expansion, state: State, inner: Inner
+    datafit: Datafit, expansion: LocalQuadratic, state: State, inner: InnerTolerance
 ) -> tuple[Factors, Solution]:
     """Minimise over ``F``, the shared part and the intercepts together."""
     solver = choose_feature_solver(datafit, state)
@@ -70,13 +70,15 @@ def feature_step(
         solution = system.sylvester().solve(matrix)
         still = system.flat(solution.value, 0.0 * deviations, 0.0 * offset)
         moved = system.moved(still)
-        fresh = datafit.expand(moved)
-        _, sums = fresh.gradient(system.mixing[:, :0])
+        fresh = datafit.quadratic_at(moved)
+        _, sums = fresh.gradient(system.loadings[:, :0])
         return intercept_step(sums, fresh.curvature_sums, state.at(moved)), solution
     return _by_conjugate_gradients(system, inner)
 
 
-def _by_conjugate_gradients(system: FeatureSystem, inner: Inner) -> tuple[Factors, Solution]:
+def _by_conjugate_gradients(
+    system: FeatureSystem, inner: InnerTolerance
+) -> tuple[Factors, Solution]:
     solution = conjugate_gradient(
         system.operator,
         system.right(),
@@ -88,17 +90,17 @@ def _by_conjugate_gradients(system: FeatureSystem, inner: Inner) -> tuple[Factor
 
 
 def _proximal_feature_step(
-    expansion: Expansion, state: State, inner: Inner
+    expansion: LocalQuadratic, state: State, inner: InnerTolerance
 ) -> tuple[Factors, Solution]:
     point, penalty = state.factors, state.penalties["F"]
     alpha, _ = penalty.curvature(point.F)
-    mixing = point.mixing
-    still = namespace(point.F).zeros_like(point.deviations)
+    loadings = point.loadings
+    still = namespace(point.F).zeros_like(point.random_intercepts)
 
     def operator(step: Array) -> Array:
-        return expansion.normal(step, mixing, still)[0] + alpha * step
+        return expansion.normal(step, loadings, still)[0] + alpha * step
 
-    gradient = expansion.gradient(mixing)[0] + penalty.gradient(point.F)
+    gradient = expansion.gradient(loadings)[0] + penalty.gradient(point.F)
     solution = proximal_gradient(
         operator, gradient, point.F, penalty, tol=0.1 * inner.tol, max_iter=inner.max_iter
     )
@@ -106,14 +108,16 @@ def _proximal_feature_step(
 
 
 def shared_step(
-    datafit: Datafit, expansion: Expansion, state: State, inner: Inner
+    datafit: Datafit, expansion: LocalQuadratic, state: State, inner: InnerTolerance
 ) -> tuple[Factors, Solution]:
     """Minimise over the shared part and the intercepts, the factors held."""
     system = FeatureSystem(datafit, expansion, state, factor=False)
     return _by_conjugate_gradients(system, inner)
 
 
-def task_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:
+def task_step(
+    quadratic: TaskQuadratic, state: State, inner: InnerTolerance
+) -> tuple[Factors, Solution]:
     """Minimise over ``G`` and the deviations of the intercepts."""
     point, penalty = state.factors, state.penalties["G"]
     xp = namespace(point.G)
@@ -124,14 +128,14 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Fac
         short = width - low.shape[1]
         low = xp.concat([low, xp.zeros((low.shape[0], short), dtype=low.dtype)], axis=1)
     slope, core = penalty.gradient(point.G), point.S
-    turn = penalty.turn(point.G)
+    turn = penalty.rotation(point.G)
     if turn is not None:
         slope, core = slope @ turn, turn if core is None else core @ turn
     ridge = xp.full(width, alpha, dtype=slope.dtype)
     push = slope
-    if state.pooled and penalty.smooth:
-        pooled = 2.0 * state.pooling
-        push = xp.concat([slope, pooled * point.deviations[:, None]], axis=1)
+    if state.has_random_intercepts and penalty.smooth:
+        pooled = 2.0 * state.intercept_penalty
+        push = xp.concat([slope, pooled * point.random_intercepts[:, None]], axis=1)
         ridge = xp.concat([ridge, xp.full(1, pooled, dtype=slope.dtype)])
     narrow = low.shape[1] == width and width <= WOODBURY_WIDTH
     if penalty.smooth and (narrow or not low.shape[1]):
@@ -167,12 +171,12 @@ def _tasks_moved(state: State, solution: Solution, turn: Array | None) -> tuple[
     width = point.G.shape[1]
     own = step[:, :width]
     changes = {"G": point.G + (own if turn is None else own @ turn.T)}
-    if state.pooled:
-        changes["deviations"] = point.deviations + step[:, width]
+    if state.has_random_intercepts:
+        changes["random_intercepts"] = point.random_intercepts + step[:, width]
     return point.with_(**changes), solution
 
 
-def whole_step(quadratic: TaskQuadratic, state: State) -> tuple[Factors, Solution]:
+def direct_step(quadratic: TaskQuadratic, state: State) -> tuple[Factors, Solution]:
     """Minimise over the shared part, ``G`` and all intercepts together, where ``F`` is one.
 
     The penalty of ``G`` must be smooth; what it couples between tasks is left to the task step.
@@ -181,15 +185,15 @@ def whole_step(quadratic: TaskQuadratic, state: State) -> tuple[Factors, Solutio
     xp = namespace(point.G)
     width = point.G.shape[1]
     alpha, _ = penalty.curvature(point.G)
-    own, common = width + int(state.pooled), width + int(state.intercept)
+    own, common = width + int(state.has_random_intercepts), width + int(state.intercept)
     slope = penalty.gradient(point.G)
     ridge = xp.full(width, alpha, dtype=slope.dtype)
     base = xp.full(width, 2.0 * (state.shared or 0.0), dtype=slope.dtype)
     pull = base * point.shared
-    if state.pooled:
-        double = 2.0 * state.pooling
+    if state.has_random_intercepts:
+        double = 2.0 * state.intercept_penalty
         ridge = xp.concat([ridge, xp.full(1, double, dtype=slope.dtype)])
-        slope = xp.concat([slope, double * point.deviations[:, None]], axis=1)
+        slope = xp.concat([slope, double * point.random_intercepts[:, None]], axis=1)
     if state.intercept:
         none = xp.zeros(1, dtype=slope.dtype)
         base, pull = xp.concat([base, none]), xp.concat([pull, none])
@@ -202,14 +206,16 @@ def whole_step(quadratic: TaskQuadratic, state: State) -> tuple[Factors, Solutio
     )
     each, shared = solution.value[:-1, :], solution.value[-1, :]
     changes = {"G": point.G + each[:, :width], "shared": point.shared + shared[:width]}
-    if state.pooled:
-        changes["deviations"] = point.deviations + each[:, width]
+    if state.has_random_intercepts:
+        changes["random_intercepts"] = point.random_intercepts + each[:, width]
     if state.intercept:
         changes["offset"] = point.offset + float(shared[width])
     return point.with_(**changes), solution
 
 
-def core_step(quadratic: TaskQuadratic, state: State, inner: Inner) -> tuple[Factors, Solution]:
+def core_step(
+    quadratic: TaskQuadratic, state: State, inner: InnerTolerance
+) -> tuple[Factors, Solution]:
     """Minimise over ``S``: a dense system of K1·K2 unknowns."""
     point, penalty = state.factors, state.penalties["S"]
     xp = namespace(point.G)
@@ -237,32 +243,32 @@ def intercept_step(slopes: Array, curvatures: Array, state: State) -> Factors:
     point = state.factors
     if not state.intercept:
         return point
-    xp = namespace(point.deviations)
-    if not state.pooled:
+    xp = namespace(point.random_intercepts)
+    if not state.has_random_intercepts:
         total = float(xp.sum(curvatures))
         move = float(xp.sum(slopes)) / total if total > 0.0 else 0.0
         return point.with_(offset=point.offset - move)
-    double = 2.0 * state.pooling
+    double = 2.0 * state.intercept_penalty
     pull = _pull(slopes, curvatures, state)
     share = double / (curvatures + double)
     stiffness = float(xp.sum(curvatures * share))
     move = -float(xp.sum(slopes - curvatures * pull)) / stiffness if stiffness > 0.0 else 0.0
-    deviations = point.deviations - pull - (1.0 - share) * move
-    return point.with_(offset=point.offset + move, deviations=deviations)
+    deviations = point.random_intercepts - pull - (1.0 - share) * move
+    return point.with_(offset=point.offset + move, random_intercepts=deviations)
 
 
 def deviation_step(slopes: Array, curvatures: Array, state: State) -> Factors:
     """Minimise over the deviations alone, the offset held."""
     point = state.factors
-    if not state.pooled:
+    if not state.has_random_intercepts:
         return point
-    return point.with_(deviations=point.deviations - _pull(slopes, curvatures, state))
+    return point.with_(random_intercepts=point.random_intercepts - _pull(slopes, curvatures, state))
 
 
 def _pull(slopes: Array, curvatures: Array, state: State) -> Array:
     """Way of each deviation down to its minimum, the offset held."""
-    double = 2.0 * state.pooling
-    return (slopes + double * state.factors.deviations) / (curvatures + double)
+    double = 2.0 * state.intercept_penalty
+    return (slopes + double * state.factors.random_intercepts) / (curvatures + double)
 
 
 def intercept_pooling(quadratic: TaskQuadratic, datafit: Datafit, state: State) -> float:
@@ -274,27 +280,27 @@ def intercept_pooling(quadratic: TaskQuadratic, datafit: Datafit, state: State) 
     point = state.factors
     if not state.intercept or datafit.n_tasks == 1:
         return float("inf")
-    xp = namespace(point.deviations)
+    xp = namespace(point.random_intercepts)
     slopes, sums = quadratic.slopes, quadratic.curvatures
     # A task whose labels are all beyond doubt has next to no curvature left, and no say.
     clear = sums > 1e-6 * datafit.n_weighted / datafit.n_tasks
     sums = xp.where(clear, sums, xp.zeros_like(sums))
     safe = xp.where(clear, sums, xp.ones_like(sums))
-    means = point.deviations - slopes / safe
+    means = point.random_intercepts - slopes / safe
     total = float(xp.sum(sums))
-    freedom = datafit.n_weighted - datafit.n_tasks
-    if freedom <= 0.0 or not total > 0.0:
+    df = datafit.n_weighted - datafit.n_tasks
+    if df <= 0.0 or not total > 0.0:
         return float("inf")
     # The factors have taken their share of the noise: at most so many numbers, penalised ones.
     P, rank = datafit.n_features, min(point.F.shape[1], point.G.shape[1])
     rank = 0 if state.fixed >= {"F", "G"} else rank
     taken = rank * (P + datafit.n_tasks - rank) + (P if state.shared is not None else 0)
-    freedom = max(freedom - taken, 0.75 * freedom)
+    df = max(df - taken, 0.75 * df)
     center = float(xp.sum(sums * means)) / total
     between = float(xp.sum(sums * (means - center) ** 2))
     # For squared loss 2·value is Σ h e²; what the task means explain of it is taken off.
     within = 2.0 * quadratic.value - float(xp.sum(xp.where(clear, slopes**2 / safe, 0.0 * safe)))
-    noise = datafit.loss.dispersion(max(within, 0.0), freedom)
+    noise = datafit.loss.dispersion(max(within, 0.0), df)
     spread = total - float(xp.sum(sums**2)) / total
     variance = (between - (datafit.n_tasks - 1) * noise) / spread if spread > 0.0 else 0.0
     return noise / (2.0 * variance) if variance > 0.0 else float("inf")

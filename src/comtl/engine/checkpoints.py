@@ -9,7 +9,7 @@ from typing import Any, final
 
 import joblib
 
-from ..rows.observations import TaskData
+from ..rows.observations import Observations
 from ..saving import ModelFileError, load, save
 
 EVERY = 30.0
@@ -48,13 +48,13 @@ class Checkpoint:
             self._parts = self._read(self._path)
 
     @classmethod
-    def of(cls, path: str | os.PathLike[str] | None, model: Any, data: TaskData) -> Checkpoint:
-        """Checkpoint of a model's fit to some cells."""
+    def of(cls, path: str | os.PathLike[str] | None, model: Any, data: Observations) -> Checkpoint:
+        """Checkpoint of a model's fit to some observations."""
         if path is None:
             return cls(None, "")
         if data.on_device:
             raise TypeError(
-                f"checkpoint= tells fits apart by their rows, which lie in {data.place}; "
+                f"checkpoint= tells fits apart by their rows, which lie in {data.device}; "
                 "leave it out, or fit on arrays of NumPy."
             )
         parameters = {
@@ -79,12 +79,12 @@ class Checkpoint:
         """What was put under a name, or None."""
         return self._parts.get(name)
 
-    def put(self, name: str, value: Any) -> None:
+    def save(self, name: str, value: Any) -> None:
         """Keep a finished part, and write it at once."""
         self._parts[name] = value
         self._write()
 
-    def note(self, name: str, value: Any) -> None:
+    def save_later(self, name: str, value: Any) -> None:
         """Keep how far a part has come; written every so often."""
         self._parts[name] = value
         if time.monotonic() - self._written >= EVERY:

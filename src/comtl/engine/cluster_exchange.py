@@ -13,27 +13,27 @@ from ..datafits.datafit import Datafit
 from ..factors import Factors, State, padded, thin_svd
 from ..penalties.factor_penalties import Penalty
 from ..penalties.learned_relation import LearnedRelation, choose_penalty
-from .alternation import Recipe, Schedule, Step, alternate, descend
-from .block_steps import Inner, core_step
+from .alternation import Iteration, Recipe, Schedule, alternate, line_search
+from .block_steps import InnerTolerance, core_step
 from .memberships import indicators, labels_of
 from .starts import start_state
 
-GUIDES = (0.5, 5.0, 50.0)
+START_STRENGTHS = (0.5, 5.0, 50.0)
 EXCHANGES = 5
 """Task penalties of guiding fits, most rounds of exchanges; see benchmarks/bench_coclusters.md."""
 
 
 def best_of_starts(
     datafit: Datafit, recipe: Recipe, schedule: Schedule, *, like: Array, seed: int
-) -> list[Step]:
+) -> list[Iteration]:
     """Return the run that ends lowest, sweep by sweep."""
 
-    def run(factors: Factors) -> list[Step]:
+    def run(factors: Factors) -> list[Iteration]:
         start = start_state(datafit, recipe, schedule, like=like, factors=factors)
         return list(alternate(datafit, start, schedule))
 
-    def end(steps: list[Step]) -> float:
-        return steps[-1].objective - steps[-1].state.least
+    def end(steps: list[Iteration]) -> float:
+        return steps[-1].objective - steps[-1].state.floor
 
     starts = clustered_starts(datafit, recipe, schedule, like=like, seed=seed)
     best = min(map(run, starts), key=end)
@@ -53,11 +53,11 @@ def clustered_starts(
     rng = np.random.default_rng(seed)
     penalties = {name: choose_penalty(entry) for name, entry in recipe.penalties.items()}
     # Blocks have the rank of the shorter side; a side that is not hard needs all its columns.
-    blocks = penalties["F"].hard and penalties["G"].hard
+    blocks = penalties["F"].discrete and penalties["G"].discrete
     rank = min(recipe.ranks) if blocks else max(recipe.ranks)
     rank = min(rank, datafit.n_features, datafit.n_tasks)
     rough = replace(schedule, max_iter=30, tol=1e-3)
-    for strength in GUIDES:
+    for strength in START_STRENGTHS:
         pair = {"F": LearnedRelation(0.1), "G": LearnedRelation(strength)}
         guide = replace(recipe, penalties=pair, ranks=(rank, rank))
         start = start_state(datafit, guide, rough, like=like, seed=int(rng.integers(2**31 - 1)))
@@ -67,7 +67,7 @@ def clustered_starts(
         sides = {}
         for name, basis, width in zip(("F", "G"), (U, V), recipe.ranks, strict=True):
             sides[name] = padded(basis * sigma[None, :] ** 0.5, width)
-            if penalties[name].hard:
+            if penalties[name].discrete:
                 points = to_numpy(basis * sigma[None, :])
                 labels = cluster_rows(points, width, int(rng.integers(2**31 - 1)))
                 sides[name] = indicators(labels, sides[name])
@@ -80,12 +80,12 @@ def exchanges(datafit: Datafit, state: State) -> Iterator[Factors]:
     Moves of single rows cannot leave a point where one cluster does for two and two for one.
     """
     point, penalties = state.factors, state.penalties
-    expansion = datafit.expand(point)
+    expansion = datafit.quadratic_at(point)
     slopes = {"F": expansion.gradient(point.G)[0], "G": expansion.task_gradient(point.F)}
     cores = {"F": to_numpy(point.S), "G": to_numpy(point.S).T}
     for name in ("F", "G"):
         factor, core = getattr(point, name), cores[name]
-        if not penalties[name].hard:
+        if not penalties[name].discrete:
             continue
         labels = labels_of(factor)
         kept, freed = _nearest(core, np.bincount(labels, minlength=len(core)))
@@ -116,6 +116,6 @@ def _with_core(datafit: Datafit, state: State, point: Factors, penalty: Penalty)
     xp = namespace(point.F)
     core = xp.zeros((point.F.shape[1], point.G.shape[1]), dtype=point.F.dtype)
     state = state.with_(factors=point.with_(S=core), penalties={"S": penalty})
-    quadratic = datafit.expand(state.factors).task_quadratic(point.F)
-    there, _ = core_step(quadratic, state, Inner())
-    return descend(datafit, state, state.at(there)).factors
+    quadratic = datafit.quadratic_at(state.factors).task_quadratic(point.F)
+    there, _ = core_step(quadratic, state, InnerTolerance())
+    return line_search(datafit, state, state.at(there)).factors

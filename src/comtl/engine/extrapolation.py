@@ -1,4 +1,4 @@
-r"""A step beyond each sweep, along the way from the last one.
+r"""Extrapolation after each sweep, along the way from the last one.
 
 Block descent creeps along the valley where ``F`` and ``G`` trade off. Two sweeps show its
 direction, where penalties see singular values alone once their factors are turned to match: ``F``
@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 from ..arrays import Array, namespace
 from ..factors import Factors, State
-from ..penalties.factor_penalties import spectral
+from ..penalties.factor_penalties import rotation_invariant
 from ..saving.registry import saved
 
 
 @saved
 @dataclass(frozen=True)
-class Reach:
+class StepLength:
     """How far to go beyond a sweep, as a share of its step."""
 
     share: float = 0.5
@@ -26,25 +26,25 @@ class Reach:
     shorter: float = 0.5
     most: float = 8.0
 
-    def after(self, success: bool) -> Reach:
+    def after(self, success: bool) -> StepLength:
         """Return the reach to try next.
 
         Examples
         --------
-        >>> from comtl.engine.extrapolation import Reach
-        >>> Reach().after(True).share, Reach().after(False).share
+        >>> from comtl.engine.extrapolation import StepLength
+        >>> StepLength().after(True).share, StepLength().after(False).share
         (0.65, 0.25)
         """
         factor = self.longer if success else self.shorter
         return replace(self, share=min(factor * self.share, self.most))
 
 
-def can_turn(state: State) -> bool:
+def can_rotate(state: State) -> bool:
     """Whether factors may be turned freely: all learned, penalised by singular values alone."""
-    return not state.fixed and spectral(state.penalties.values())
+    return not state.fixed and rotation_invariant(state.penalties.values())
 
 
-def beyond(last: Factors, state: State, share: float) -> State:
+def extrapolate(last: Factors, state: State, share: float) -> State:
     """State beyond the present one, on the line from the last factors.
 
     Factors that may not turn, since one is held or a penalty sees single entries, are taken as
@@ -52,7 +52,7 @@ def beyond(last: Factors, state: State, share: float) -> State:
     """
     point = state.factors
     left, core, right = last.F, last.S, last.G
-    if can_turn(state):
+    if can_rotate(state):
         if core is None:
             one = other = rotation(last.F.T @ point.F + last.G.T @ point.G)
         else:
@@ -60,23 +60,23 @@ def beyond(last: Factors, state: State, share: float) -> State:
             core = one.T @ core @ other
         left, right = left @ one, right @ other
 
-    def further(before: Array, now: Array) -> Array:
+    def extrapolate_linear(before: Array, now: Array) -> Array:
         return now + share * (now - before)
 
     moved = {}
     for name, before in (("F", left), ("S", core), ("G", right)):
         if before is not None and name not in state.fixed:
-            ahead = further(before, getattr(point, name))
+            ahead = extrapolate_linear(before, getattr(point, name))
             moved[name] = state.penalties[name].prox(ahead, 0.0)
     point = point.with_(
         **moved,
-        shared=further(last.shared, point.shared),
-        offset=further(last.offset, point.offset),
-        deviations=further(last.deviations, point.deviations),
+        shared=extrapolate_linear(last.shared, point.shared),
+        offset=extrapolate_linear(last.offset, point.offset),
+        random_intercepts=extrapolate_linear(last.random_intercepts, point.random_intercepts),
     )
     state = state.at(point)
     for name in moved:
-        state = state.refreshed(name)
+        state = state.updated(name)
     return state
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from ..arrays import Array, namespace, with_ones
 from ..datafits.block_diagonal import own_columns
-from ..datafits.datafit import Datafit, Expansion, FeaturePenalty
+from ..datafits.datafit import Datafit, FeaturePenalty, LocalQuadratic
 from ..factors import Factors, State
 from ..solvers.sylvester import TwoTermSylvester
 
-PASSES, TURNED_PASSES = 24.0, 8.0
+PASSES_PER_EFOLD, TURNED_PASSES = 24.0, 8.0
 """Passes over wide rows in which the residual falls by e, without their inner products: for steps
 as they are, and for turned ones, which the two-term equation fits better; see
 benchmarks/bench_row_kernels.md and bench_trace_norm.md."""
@@ -20,8 +20,8 @@ benchmarks/bench_row_kernels.md and bench_trace_norm.md."""
 
 def feature_mixing(state: State, *, factor: bool = True) -> Array:
     """How each task mixes the unknown columns: those of ``F``, then the shared part."""
-    mixing = state.factors.mixing if factor else state.factors.mixing[:, :0]
-    return mixing if state.shared is None else with_ones(mixing)
+    loadings = state.factors.loadings if factor else state.factors.loadings[:, :0]
+    return loadings if state.shared is None else with_ones(loadings)
 
 
 class FeatureSystem:
@@ -36,34 +36,34 @@ class FeatureSystem:
     """
 
     def __init__(
-        self, datafit: Datafit, expansion: Expansion, state: State, *, factor: bool = True
+        self, datafit: Datafit, expansion: LocalQuadratic, state: State, *, factor: bool = True
     ) -> None:
         point = state.factors
         self.xp = namespace(point.F)
         self.datafit, self.expansion, self.state = datafit, expansion, state
         self.width = point.F.shape[1] if factor else 0
-        self.mixing = feature_mixing(state, factor=factor)
-        self.turn = state.penalties["F"].turn(point.F) if factor else None
+        self.loadings = feature_mixing(state, factor=factor)
+        self.rotation = state.penalties["F"].rotation(point.F) if factor else None
         self.spectrum: Array | None = None
-        if self.turn is not None:
+        if self.rotation is not None:
             # Turned further, so that the two-term equation has columns that do not meet.
-            self.spectrum, further = self.xp.linalg.eigh(self._small(self._turned(self.mixing)))
-            self.turn = self.turn @ further
-            self.mixing = self._turned(self.mixing)
-        self.rows, self.columns = datafit.n_features, self.mixing.shape[1]
+            self.spectrum, further = self.xp.linalg.eigh(self._small(self._turned(self.loadings)))
+            self.rotation = self.rotation @ further
+            self.loadings = self._turned(self.loadings)
+        self.rows, self.columns = datafit.n_features, self.loadings.shape[1]
         self.tasks = datafit.n_tasks
-        self.alpha, self.low = state.penalties["F"].curvature(point.F)
+        self.alpha, self.low_rank = state.penalties["F"].curvature(point.F)
 
     def _turned(self, matrix: Array) -> Array:
         """Columns of ``F`` as the penalty sees them, the shared one as it is."""
         return self.xp.concat(
-            [matrix[:, : self.width] @ self.turn, matrix[:, self.width :]], axis=1
+            [matrix[:, : self.width] @ self.rotation, matrix[:, self.width :]], axis=1
         )
 
     @property
     def size(self) -> int:
         """Number of unknowns."""
-        tail = int(self.state.intercept) + self.tasks * int(self.state.pooled)
+        tail = int(self.state.intercept) + self.tasks * int(self.state.has_random_intercepts)
         return self.rows * self.columns + tail
 
     def pack(self, matrix: Array, intercepts: Array) -> Array:
@@ -76,7 +76,7 @@ class FeatureSystem:
         count = self.rows * self.columns
         matrix = xp.reshape(flat[:count], (self.rows, self.columns))
         deviations = xp.zeros(self.tasks, dtype=flat.dtype)
-        if self.state.pooled:
+        if self.state.has_random_intercepts:
             deviations = flat[count : count + self.tasks]
         offset = flat[-1] if self.state.intercept else xp.zeros((), dtype=flat.dtype)
         return matrix, deviations, offset
@@ -84,45 +84,45 @@ class FeatureSystem:
     def right(self) -> Array:
         """Negative gradient."""
         point, state = self.state.factors, self.state
-        mixing = self.mixing if self.turn is None else feature_mixing(state)
-        matrix, sums = self.expansion.gradient(mixing)
+        loadings = self.loadings if self.rotation is None else feature_mixing(state)
+        matrix, sums = self.expansion.gradient(loadings)
         if self.width:
             matrix[:, : self.width] += state.penalties["F"].gradient(point.F)
-            matrix = matrix if self.turn is None else self._turned(matrix)
+            matrix = matrix if self.rotation is None else self._turned(matrix)
         if state.shared is not None:
             matrix[:, self.width :] += 2.0 * state.shared * point.shared[:, None]
-        flat = self._pool(self.pack(matrix, sums), point.deviations)
+        flat = self._pool(self.pack(matrix, sums), point.random_intercepts)
         flat *= -1.0
         return flat
 
     def _pool(self, flat: Array, deviations: Array) -> Array:
         """Add the pooling penalty's share to the deviations, in place."""
-        if self.state.pooled:
+        if self.state.has_random_intercepts:
             count = self.rows * self.columns
-            flat[count : count + self.tasks] += 2.0 * self.state.pooling * deviations
+            flat[count : count + self.tasks] += 2.0 * self.state.intercept_penalty * deviations
         return flat
 
     def operator(self, flat: Array) -> Array:
         """Hessian applied to a flat vector."""
         matrix, deviations, offset = self.unpack(flat)
-        image, sums = self.expansion.normal(matrix, self.mixing, deviations + offset)
+        image, sums = self.expansion.normal(matrix, self.loadings, deviations + offset)
         if self.width:
             factor = matrix[:, : self.width]
             image[:, : self.width] += self.alpha * factor
-            image[:, : self.width] -= self.low @ (self.low.T @ factor)
+            image[:, : self.width] -= self.low_rank @ (self.low_rank.T @ factor)
         if self.state.shared is not None:
             image[:, self.width :] += 2.0 * self.state.shared * matrix[:, self.width :]
         return self._pool(self.pack(image, sums), deviations)
 
     def sylvester(self) -> TwoTermSylvester:
         """Two-term equation with every task's moments replaced by the pooled ones."""
-        small = self._small(self.mixing) if self.spectrum is None else self.spectrum
-        return TwoTermSylvester(self.datafit.covariance, small, self.alpha, self.low)
+        small = self._small(self.loadings) if self.spectrum is None else self.spectrum
+        return TwoTermSylvester(self.datafit.covariance, small, self.alpha, self.low_rank)
 
-    def _small(self, mixing: Array) -> Array:
+    def _small(self, loadings: Array) -> Array:
         """Sum over tasks of what their rows weigh, between columns of ``F``."""
-        mixing = mixing[:, : self.width]
-        return mixing.T @ (self.expansion.curvature_sums[:, None] * mixing)
+        loadings = loadings[:, : self.width]
+        return loadings.T @ (self.expansion.curvature_sums[:, None] * loadings)
 
     def preconditioner(self, tol: float = 1e-6) -> Callable[[Array], Array]:
         """Approximate inverse, for a residual that is to fall by ``tol``.
@@ -137,7 +137,11 @@ class FeatureSystem:
         Those that are next to free are told from slopes to half the digits.
         """
         least = 1e-7 * float(self.xp.max(self.expansion.curvature_sums))
-        return max(2.0 * self.state.pooling, least) if self.state.pooled else float("inf")
+        return (
+            max(2.0 * self.state.intercept_penalty, least)
+            if self.state.has_random_intercepts
+            else float("inf")
+        )
 
     def _by_rows(self, tol: float) -> Callable[[Array], Array] | None:
         """All unknowns by the rows' inner products."""
@@ -146,13 +150,13 @@ class FeatureSystem:
             return None
         penalty = FeaturePenalty(
             self.alpha,
-            self.low if self.width else self.low[:, :0],
+            self.low_rank if self.width else self.low_rank[:, :0],
             float("inf") if state.shared is None else 2.0 * state.shared,
             self._level(),
             state.intercept,
         )
-        passes = PASSES if self.turn is None else TURNED_PASSES
-        solve = self.expansion.row_ridge(self.mixing, penalty, -passes * math.log(tol))
+        passes = PASSES_PER_EFOLD if self.rotation is None else TURNED_PASSES
+        solve = self.expansion.row_ridge(self.loadings, penalty, -passes * math.log(tol))
         if solve is None:
             return None
         return lambda flat: self.flat(*solve(*self.unpack(flat)))
@@ -160,7 +164,11 @@ class FeatureSystem:
     def _by_task(self) -> Callable[[Array], Array] | None:
         """Ridge of each task and of the shared part; None unless ``G`` is held at the identity."""
         state, xp = self.state, self.xp
-        if self.low.shape[1] or not self.width or not own_columns(self.mixing[:, : self.width]):
+        if (
+            self.low_rank.shape[1]
+            or not self.width
+            or not own_columns(self.loadings[:, : self.width])
+        ):
             return None
         sums, level = self.expansion.curvature_sums, self._level()
         ridge = None if state.shared is None else 2.0 * state.shared
@@ -180,7 +188,7 @@ class FeatureSystem:
         """Undo :meth:`unpack`."""
         xp = self.xp
         parts = [xp.reshape(matrix, (-1,))]
-        if self.state.pooled:
+        if self.state.has_random_intercepts:
             parts.append(deviations)
         if self.state.intercept:
             parts.append(xp.reshape(offset, (1,)))
@@ -206,32 +214,36 @@ class FeatureSystem:
             if shared is not None:
                 parts.append(shared(matrix[:, self.width :]))
             solved = xp.concat(parts, axis=1) if parts else matrix
-            return self.flat(solved, deviations / (sums + 2.0 * state.pooling), offset / total)
+            return self.flat(
+                solved, deviations / (sums + 2.0 * state.intercept_penalty), offset / total
+            )
 
         return apply
 
     def matrix(self) -> Array:
         """Explicit Hessian, for small problems."""
         xp, state, P, k = self.xp, self.state, self.rows, self.columns
-        eye = xp.eye(P, dtype=self.mixing.dtype)
+        eye = xp.eye(P, dtype=self.loadings.dtype)
         hessian = self.expansion.task_quadratic(eye).hessian
-        pairs = xp.reshape(self.mixing[:, :, None] * self.mixing[:, None, :], (self.tasks, k * k))
+        pairs = xp.reshape(
+            self.loadings[:, :, None] * self.loadings[:, None, :], (self.tasks, k * k)
+        )
         moments = xp.reshape(hessian[:, :P, :P], (self.tasks, P * P))
         blocks = xp.reshape(moments.T @ pairs, (P, P, k, k))
         ridge = xp.full(k, 2.0 * (state.shared or 0.0), dtype=eye.dtype)
         inside = xp.astype(xp.arange(k) < self.width, eye.dtype)
-        factor = self.alpha * eye - self.low @ self.low.T
+        factor = self.alpha * eye - self.low_rank @ self.low_rank.T
         penalty = factor[:, :, None] * inside + eye[:, :, None] * (ridge * (1.0 - inside))
         blocks = blocks + penalty[:, :, :, None] * xp.eye(k, dtype=eye.dtype)
         whole = xp.reshape(xp.permute_dims(blocks, (0, 2, 1, 3)), (P * k, P * k))
         if not state.intercept:
             return whole
-        cross = hessian[:, :P, P][:, :, None] * self.mixing[:, None, :]
+        cross = hessian[:, :P, P][:, :, None] * self.loadings[:, None, :]
         cross = xp.reshape(cross, (self.tasks, P * k)).T
         sums = hessian[:, P, P]
         edges, corner = xp.sum(cross, axis=1)[:, None], xp.reshape(xp.sum(sums), (1, 1))
-        if state.pooled:
-            diagonal = xp.eye(self.tasks, dtype=eye.dtype) * (sums + 2.0 * state.pooling)
+        if state.has_random_intercepts:
+            diagonal = xp.eye(self.tasks, dtype=eye.dtype) * (sums + 2.0 * state.intercept_penalty)
             corner = xp.concat(
                 [
                     xp.concat([diagonal, sums[:, None]], axis=1),
@@ -250,11 +262,11 @@ class FeatureSystem:
         changes: dict[str, Any] = {}
         if self.width:
             step = matrix[:, : self.width]
-            changes["F"] = point.F + (step if self.turn is None else step @ self.turn.T)
+            changes["F"] = point.F + (step if self.rotation is None else step @ self.rotation.T)
         if self.state.shared is not None:
             changes["shared"] = point.shared + matrix[:, -1]
-        if self.state.pooled:
-            changes["deviations"] = point.deviations + deviations
+        if self.state.has_random_intercepts:
+            changes["random_intercepts"] = point.random_intercepts + deviations
         if self.state.intercept:
             changes["offset"] = point.offset + float(offset)
         return point.with_(**changes)

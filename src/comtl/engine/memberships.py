@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..arrays import Array, namespace, to_numpy
-from ..datafits.datafit import Datafit, Expansion, TaskQuadratic
+from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
 from ..factors import Factors, State
 from ..penalties.factor_penalties import Constraint
 from ..saving.registry import saved
@@ -37,7 +37,7 @@ class Membership(Constraint):
            [0., 1.]])
     """
 
-    hard: ClassVar[bool] = True
+    discrete: ClassVar[bool] = True
 
     def prox(self, factor: Array, step: Array | float) -> Array:
         return indicators(labels_of(factor), factor)
@@ -71,19 +71,21 @@ def indicators(labels: np.ndarray, like: Array) -> Array:
     return xp.take(xp.eye(like.shape[1], dtype=like.dtype), xp.asarray(labels), axis=0)
 
 
-def feature_moves(datafit: Datafit, expansion: Expansion, state: State) -> tuple[Factors, Solution]:
+def feature_moves(
+    datafit: Datafit, expansion: LocalQuadratic, state: State
+) -> tuple[Factors, Solution]:
     """Move features between clusters, round by round, as long as the loss falls.
 
     What a move gains is foreseen with the pooled variance of the feature, the others at rest; a
     round takes the best moves, as many as lower the loss together.
     """
-    mixing = state.factors.mixing
+    loadings = state.factors.loadings
     covariance = datafit.covariance
     spread = (covariance.basis**2) @ (covariance.values - covariance.rest) + covariance.rest
-    curvature = (mixing * expansion.curvature_sums[:, None]).T @ mixing
+    curvature = (loadings * expansion.curvature_sums[:, None]).T @ loadings
     point, rounds, moved = state.factors, 0, True
     while moved and rounds < ROUNDS:
-        slope, _ = expansion.gradient(mixing)
+        slope, _ = expansion.gradient(loadings)
         hessian = spread[:, None, None] * curvature[None, :, :]
         gains = _gains(to_numpy(slope), to_numpy(hessian), labels_of(point.F))
         point, expansion, moved = _taken(datafit, expansion, point, "F", gains)
@@ -106,7 +108,7 @@ def task_moves(
         better = np.where(gains.max(axis=1) > 0.0, gains.argmax(axis=1), labels)
         point = point.with_(G=indicators(better, point.G))
     else:
-        point, _, _ = _taken(datafit, datafit.expand(point), point, "G", gains)
+        point, _, _ = _taken(datafit, datafit.quadratic_at(point), point, "G", gains)
     return point, Solution(point.G, "moves")
 
 
@@ -121,8 +123,8 @@ def _gains(slope: np.ndarray, hessian: np.ndarray, labels: np.ndarray) -> np.nda
 
 
 def _taken(
-    datafit: Datafit, expansion: Expansion, point: Factors, name: str, gains: np.ndarray
-) -> tuple[Factors, Expansion, bool]:
+    datafit: Datafit, expansion: LocalQuadratic, point: Factors, name: str, gains: np.ndarray
+) -> tuple[Factors, LocalQuadratic, bool]:
     """Take all moves that promise a gain, or the better half of them, and so on, if J falls."""
     factor = getattr(point, name)
     gain, better = gains.max(axis=1), gains.argmax(axis=1)
@@ -133,7 +135,7 @@ def _taken(
         labels = labels_of(factor)
         labels[order] = better[order]
         there = point.with_(**{name: indicators(labels, factor)})
-        ahead = datafit.expand(there)
+        ahead = datafit.quadratic_at(there)
         if ahead.value < least:
             return there, ahead, True
         order = order[: len(order) // 2]

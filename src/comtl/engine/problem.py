@@ -1,4 +1,6 @@
-"""From validated cells to the problem the engine solves, and its solution back to user units."""
+"""From validated observations to the problem the engine solves, and its solution back to user
+units.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ from ..arrays import (
     DENSE_BYTES,
     DENSE_SIDE,
     Array,
-    PickedRows,
-    beside,
+    RowSelector,
+    asarray_like,
     bits_of,
     namespace,
     on_device,
-    taken,
+    take,
     weighted_mean,
 )
 from ..datafits.datafit import Datafit
@@ -28,13 +30,13 @@ from ..factors import Factors
 from ..linear import LinearTasks
 from ..losses import Loss
 from ..rows.design import Design
-from ..rows.observations import TaskData
+from ..rows.observations import Observations
 from ..saving.registry import saved
 
 
 @saved
 @dataclass(frozen=True, eq=False)
-class Units:
+class Scaling:
     """Centre and scale of features and target that the engine works in."""
 
     shift: np.ndarray
@@ -50,12 +52,14 @@ class Units:
         """Target in the engine's units."""
         return (y - self.target_shift) / self.target_scale
 
-    def intercepts(self, intercepts: Array, meeting_shift: Array) -> Array:
-        """User's intercepts; ``meeting_shift`` is each task's weights times the feature shift."""
-        return self.target_scale * (intercepts - meeting_shift) + self.target_shift
+    def intercepts(self, intercepts: Array, centre_offset: Array) -> Array:
+        """User's intercepts; ``centre_offset`` is each task's weights times the feature shift."""
+        return self.target_scale * (intercepts - centre_offset) + self.target_shift
 
-    def turned(self, sums: GramDatafit, units: Units) -> GramDatafit:
-        """Sums of cells in these units, from those in other units, without the cells."""
+    def turned(self, sums: GramDatafit, units: Scaling) -> GramDatafit:
+        """Sums of observations in these units, from those in other units, without the
+        observations.
+        """
         known = units.inverse_scale > 0.0
         scale = np.where(known, self.inverse_scale / np.where(known, units.inverse_scale, 1.0), 0.0)
         target = units.target_scale / self.target_scale
@@ -64,14 +68,14 @@ class Units:
 
     def linear(self, factors: Factors) -> LinearTasks:
         """Fitted factors in the user's units."""
-        directions, shared = factors.directions, factors.shared
-        meeting = factors.G @ (self.shift @ directions) + self.shift @ shared
+        directions, shared = factors.feature_loadings, factors.shared
+        centre_offset = factors.G @ (self.shift @ directions) + self.shift @ shared
         scale = self.target_scale * self.inverse_scale
         return LinearTasks(
             scale[:, None] * directions,
             factors.G,
             scale * shared,
-            self.intercepts(factors.intercepts, meeting),
+            self.intercepts(factors.intercepts, centre_offset),
         )
 
 
@@ -80,13 +84,13 @@ class Problem:
     """Rows with a loss, the units they are in, and beyond two classes that of each column."""
 
     datafit: Datafit
-    units: Units
+    units: Scaling
     labels: np.ndarray | None = None
 
 
 @saved
 @dataclass(frozen=True, eq=False)
-class Columns:
+class OutputColumns:
     """The columns of ``W``: tasks, or pairs of a task and a class it has seen.
 
     Parameters
@@ -102,15 +106,15 @@ class Columns:
     index: np.ndarray | None
 
     @classmethod
-    def of(cls, data: TaskData) -> Columns:
-        """Columns that the cells call for."""
+    def of(cls, data: Observations) -> OutputColumns:
+        """Columns that the observations call for."""
         if data.classes is None or len(data.classes) == 2:
             tasks = np.arange(data.n_tasks)
             return cls(tasks, np.ones_like(tasks), None)
         return cls.seen(data.seen)
 
     @classmethod
-    def seen(cls, seen: np.ndarray) -> Columns:
+    def seen(cls, seen: np.ndarray) -> OutputColumns:
         """Columns for a boolean table of tasks by classes."""
         index = np.full(seen.shape, -1)
         index[seen] = np.arange(seen.sum())
@@ -118,8 +122,8 @@ class Columns:
         return cls(task, label, index)
 
 
-def binary_cells(data: Any, columns: Columns) -> Any:
-    """Cells with targets -1 and +1: one class against the rest of its task's rows."""
+def binary_cells(data: Any, columns: OutputColumns) -> Any:
+    """Observations with targets -1 and +1: one class against the rest of its task's rows."""
     if data.partitioned:
         return data.binary_cells(columns)
     dtype = data.X.dtype
@@ -133,7 +137,7 @@ def binary_cells(data: Any, columns: Columns) -> Any:
     return replace(
         data,
         y=signs(data.y[cells] == wanted, data.weights, dtype),
-        weights=taken(data.weights, cells),
+        weights=take(data.weights, cells),
         offsets=offsets,
         tasks=np.arange(len(sizes)),
         rows=cells if data.rows is None else data.rows[cells],
@@ -150,7 +154,7 @@ def signs(ones: np.ndarray, like: Array, dtype: Any) -> Array:
     >>> signs(np.array([True, False]), np.ones(1), np.float64)
     array([ 1., -1.])
     """
-    return beside(np.where(ones, 1.0, -1.0), like, dtype)
+    return asarray_like(np.where(ones, 1.0, -1.0), like, dtype)
 
 
 def build_problem(
@@ -184,19 +188,19 @@ def build_problem(
     shift, scale = 0.0, 1.0
     if scale_target:
         shift, scale = target_units(data.y, weights, center=center, scale=standardize)
-    units = Units(design.shift, design.inverse_scale, shift, scale)
+    units = Scaling(design.shift, design.inverse_scale, shift, scale)
     y = namespace(data.weights).astype(units.target(data.y), data.X.dtype)
     if not grams:
         return Problem(RowsDatafit(design, y, weights, data.offsets, loss, data.rows), units)
     return Problem(choose_datafit(data, design, y, loss, width, fits), units)
 
 
-def row_weights(data: TaskData) -> Array:
-    """Weight of all cells of each row of X."""
+def row_weights(data: Observations) -> Array:
+    """Weight of all observations of each row of X."""
     if data.rows is None:
         return data.weights
     if on_device(data.weights):
-        cells = PickedRows(data.rows, data.X.shape[0], data.weights)
+        cells = RowSelector(data.rows, data.X.shape[0], data.weights)
         return namespace(data.weights).astype(cells.backward(data.weights), data.dtype)
     return np.bincount(data.rows, data.weights, minlength=data.X.shape[0]).astype(data.dtype)
 
@@ -256,7 +260,7 @@ def sweep_costs(
 
 
 def choose_datafit(
-    data: TaskData,
+    data: Observations,
     design: Design,
     y: np.ndarray,
     loss: Loss,
@@ -275,14 +279,14 @@ def choose_datafit(
             return sums()
         bits = bits_of(design.dtype, y)
         size = bits // 8 * data.n_tasks * (features + 1) ** 2
-        costs = sweep_costs(data.n_tasks, *design.shape, width, design.blocks.filled, fits)
+        costs = sweep_costs(data.n_tasks, *design.shape, width, design.blocks.nnz, fits)
         if data.rows is None and size <= DENSE_BYTES and costs["gram"] <= costs["rows"]:
             return sums()
     return RowsDatafit(design, y, data.weights, data.offsets, loss, data.rows)
 
 
-def cell_grams(data: TaskData, design: Design, y: np.ndarray) -> GramDatafit:
-    """Second moments of each task's cells, one Gram for all where they share their rows."""
+def cell_grams(data: Observations, design: Design, y: np.ndarray) -> GramDatafit:
+    """Second moments of each task's observations, one Gram for all where they share their rows."""
     table = complete_table(data, y)
     if table is not None:
         return GramDatafit.of_table(design, *table)
@@ -291,15 +295,15 @@ def cell_grams(data: TaskData, design: Design, y: np.ndarray) -> GramDatafit:
     return GramDatafit.of_cells(design, y, data.weights, data.offsets)
 
 
-def grams_of(data: Any, units: Units) -> GramDatafit:
-    """Second moments of each task's cells in given units."""
+def grams_of(data: Any, units: Scaling) -> GramDatafit:
+    """Second moments of each task's observations in given units."""
     if data.partitioned:
         return data.grams_of(units)
     y = namespace(data.weights).astype(units.target(data.y), data.dtype)
     return GramDatafit.of_cells(units.design(data.X), y, data.weights, data.offsets)
 
 
-def complete_table(data: TaskData, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+def complete_table(data: Observations, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Targets (n, T) and row weights where every task has every row at the same weight."""
     rows = data.X.shape[0]
     if data.rows is None or data.n_tasks == 1 or data.n_cells != rows * data.n_tasks:

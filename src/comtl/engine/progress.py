@@ -43,7 +43,7 @@ def progress_shown(verbose: int) -> Iterator[None]:
 
 
 @final
-class Watch:
+class FitProgress:
     """Who looks on at a fit: callbacks of scikit-learn, and the user who may interrupt it.
 
     Parameters
@@ -60,14 +60,14 @@ class Watch:
         self._rows = {"X": X, "y": y}
 
     @property
-    def outermost(self) -> bool:
+    def is_root(self) -> bool:
         """Whether the model may end early, with what it has, when the user interrupts.
 
         Within another computation the interruption is that one's to handle.
         """
         return self._model is not None
 
-    def each(
+    def iterate(
         self,
         items: Iterable[Item],
         name: str,
@@ -82,8 +82,8 @@ class Watch:
 
         Examples
         --------
-        >>> from comtl.engine.progress import Watch
-        >>> list(Watch().each([1, 2], "fold"))
+        >>> from comtl.engine.progress import FitProgress
+        >>> list(FitProgress().each([1, 2], "fold"))
         [1, 2]
         """
         if self._model is None or not vars(self._model).get("_skl_callbacks"):
@@ -106,4 +106,4 @@ class Watch:
             going = more(item) and not stop
 
 
-UNWATCHED = Watch()
+SILENT = FitProgress()

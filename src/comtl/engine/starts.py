@@ -6,13 +6,19 @@ import numpy as np
 
 from ..arrays import Array, dot, namespace, orthonormal, to_numpy
 from ..clusters import cluster_rows
-from ..datafits.datafit import Datafit, Expansion
+from ..datafits.datafit import Datafit, LocalQuadratic
 from ..factors import Factors, State, padded
 from ..penalties.factor_penalties import Penalty
 from ..penalties.learned_relation import choose_penalty
-from .alternation import Recipe, Schedule, descend, intercept_quadratic, pooled
-from .balance import gauge_step, rectangular, split_exponents
-from .block_steps import Inner, shared_step
+from .alternation import (
+    Recipe,
+    Schedule,
+    intercept_quadratic,
+    line_search,
+    update_intercept_penalty,
+)
+from .balance import balance_step, rectangular, split_exponents
+from .block_steps import InnerTolerance, shared_step
 
 
 def start_state(
@@ -30,11 +36,11 @@ def start_state(
 
     def state_at(point: Factors, smoothing: float) -> State:
         penalties = bare.penalties.items()
-        started = {k: p.started(getattr(point, k), smoothing) for k, p in penalties}
+        started = {k: p.initialised(getattr(point, k), smoothing) for k, p in penalties}
         return bare.with_(factors=point, penalties=started)
 
     # Balanced at little smoothing first, so that ε is set from scales that will last.
-    return state_at(gauge_step(state_at(bare.factors, 1e-6)).factors, schedule.start_smoothing)
+    return state_at(balance_step(state_at(bare.factors, 1e-6)).factors, schedule.start_smoothing)
 
 
 def bare_state(
@@ -51,7 +57,7 @@ def bare_state(
     How strong the penalties of the factors are has no part in it.
     """
     xp = namespace(like)
-    held = {name: xp.asarray(it, dtype=like.dtype) for name, it in (recipe.held or {}).items()}
+    held = {name: xp.asarray(it, dtype=like.dtype) for name, it in (recipe.fixed or {}).items()}
     penalties = {name: choose_penalty(entry) for name, entry in recipe.penalties.items()}
     point = factors
     if point is None:
@@ -62,13 +68,13 @@ def bare_state(
         frozenset(penalties),
         recipe.shared,
         recipe.intercept,
-        float("inf") if recipe.pooling is None else recipe.pooling,
-        recipe.pooling is None,
+        float("inf") if recipe.intercept_penalty is None else recipe.intercept_penalty,
+        recipe.intercept_penalty is None,
     )
     bare = _pooled_parts(datafit, bare) if factors is None else _reused(datafit, bare)
     point = bare.factors
     if factors is None and held.keys() < penalties.keys():
-        expansion = datafit.expand(point)
+        expansion = datafit.quadratic_at(point)
         rng = np.random.default_rng(seed)
         point = start_factors(datafit, expansion, point, penalties, init, rng)
     return bare.with_(factors=point.with_(**held), fixed=frozenset(held))
@@ -83,12 +89,12 @@ def _reused(datafit: Datafit, state: State) -> State:
     if not state.intercept:
         point = point.with_(offset=0.0)
     state = state.at(point)
-    state = pooled(datafit, intercept_quadratic(datafit, point), state)
-    if state.pooled:
+    state = update_intercept_penalty(datafit, intercept_quadratic(datafit, point), state)
+    if state.has_random_intercepts:
         return state
-    mean = float(xp.mean(point.deviations)) if state.intercept else 0.0
-    none = xp.zeros_like(point.deviations)
-    return state.at(point.with_(offset=point.offset + mean, deviations=none))
+    mean = float(xp.mean(point.random_intercepts)) if state.intercept else 0.0
+    none = xp.zeros_like(point.random_intercepts)
+    return state.at(point.with_(offset=point.offset + mean, random_intercepts=none))
 
 
 def _pooled_parts(datafit: Datafit, state: State) -> State:
@@ -100,11 +106,13 @@ def _pooled_parts(datafit: Datafit, state: State) -> State:
     for _ in range(1 if state.shared is None else 2):
         if state.shared is None and not state.intercept:
             return state
-        expansion = datafit.expand(state.factors)
-        point, _ = shared_step(datafit, expansion, state, Inner(1e-3, 200))
-        state = descend(datafit, state, state.at(point))
+        expansion = datafit.quadratic_at(state.factors)
+        point, _ = shared_step(datafit, expansion, state, InnerTolerance(1e-3, 200))
+        state = line_search(datafit, state, state.at(point))
         if state.shared is not None:
-            state = pooled(datafit, intercept_quadratic(datafit, state.factors), state)
+            state = update_intercept_penalty(
+                datafit, intercept_quadratic(datafit, state.factors), state
+            )
     return state
 
 
@@ -130,7 +138,7 @@ def empty_factors(datafit: Datafit, K1: int, K2: int, core: bool, like: Array) -
 
 
 def spectral_triple(
-    expansion: Expansion, n_features: int, rank: int, rng: np.random.Generator, like: Array
+    expansion: LocalQuadratic, n_features: int, rank: int, rng: np.random.Generator, like: Array
 ) -> tuple[Array, Array, Array]:
     """Leading singular triple of the tasks' gradients ``X_tᵀ r_t / (h_t + mean h)``.
 
@@ -164,7 +172,7 @@ def random_triple(
 
 def start_factors(
     datafit: Datafit,
-    expansion: Expansion,
+    expansion: LocalQuadratic,
     factors: Factors,
     penalties: dict[str, Penalty],
     init: str,
@@ -201,12 +209,12 @@ def start_factors(
     return factors.with_(F=left, S=core, G=right)
 
 
-def _fitting_scale(expansion: Expansion, U: Array, sigma: Array, V: Array, init: str) -> float:
+def _fitting_scale(expansion: LocalQuadratic, U: Array, sigma: Array, V: Array, init: str) -> float:
     """Scale of ``UσVᵀ`` that lowers the quadratic model most, or matches its size by chance."""
     xp = namespace(U)
-    mixing = V[:, : sigma.shape[0]] * sigma[None, :]
-    slope, _ = expansion.gradient(mixing)
-    image, _ = expansion.normal(U, mixing, xp.zeros(mixing.shape[0], dtype=U.dtype))
+    loadings = V[:, : sigma.shape[0]] * sigma[None, :]
+    slope, _ = expansion.gradient(loadings)
+    image, _ = expansion.normal(U, loadings, xp.zeros(loadings.shape[0], dtype=U.dtype))
     curvature = dot(U, image)
     if not curvature > 0.0:
         return 1.0

@@ -2,6 +2,6 @@
 
 from .compare_models import NAMES, compare
 from .comparison import Comparison
-from .nonlinearity import evidence_for_bends
+from .nonlinearity import nonlinearity_evidence
 
-__all__ = ["NAMES", "Comparison", "compare", "evidence_for_bends"]
+__all__ = ["NAMES", "Comparison", "compare", "nonlinearity_evidence"]

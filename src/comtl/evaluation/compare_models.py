@@ -12,24 +12,24 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays import to_numpy
-from ..hierarchical.intervals_mixin import ErrorBars
+from ..hierarchical.intervals_mixin import IntervalMixin
 from ..models.training import TaskModel
 from ..parameters import require_integer
-from ..rows.fit_input import Rows
+from ..rows.fit_input import FitInput
 from ..rows.frames import read_classes, read_numbers, read_weights
-from ..rows.observations import TaskData
+from ..rows.observations import Observations
 from ..rows.reading import encode_tasks, read_rows
 from .comparison import Comparison, Verdict
-from .nonlinearity import evidence_for_bends
+from .nonlinearity import nonlinearity_evidence
 from .reference_models import simple_fit
 
-__all__ = ["Comparison", "Verdict", "compare", "evidence_for_bends"]
+__all__ = ["Comparison", "Verdict", "compare", "nonlinearity_evidence"]
 
 NAMES = ("model", "pooled", "separate", "mean")
 """The model, one ridge model for all tasks, one for each task, and a constant."""
 LEVELS = np.linspace(0.1, 0.9, 9)
 """Probabilities at which intervals are checked."""
-Fits = dict[str, tuple[TaskModel, Rows]]
+FoldFits = dict[str, tuple[TaskModel, FitInput]]
 """By name a fitted model, and the held-out rows as it takes them."""
 MANY_ROWS = 5000
 """Rows beyond which one fold is held out rather than each in turn."""
@@ -43,14 +43,14 @@ def compare(
     sample_weight: Any = None,
     *,
     folds: int = 5,
-    choose: Callable[[Rows], TaskModel] | None = None,
+    choose: Callable[[FitInput], TaskModel] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Errors of a model and of reference models on rows that none of them saw.
 
     Each fold holds out an equal part of every task; beyond 5,000 rows only the first does. The
     reference models choose their penalty by cross-validation on the training rows, and where the
-    model took bends (``basis="hinges"``) also whether they take the same: the difference is then
+    model took hinges (``basis="hinges"``) also whether they take the same: the difference is then
     what is made of tasks.
 
     Parameters
@@ -86,13 +86,13 @@ def compare(
     """
     _require_model(model)
     require_integer("folds", folds, low=2)
-    rows = Rows(X, y, task, sample_weight)
-    reader = clone(model)
-    data = rows.read(reader)
-    count, targets = len(rows.counted), _read_targets(reader, rows, data)
+    rows = FitInput(X, y, task, sample_weight)
+    schema = clone(model)
+    data = rows.read(schema)
+    count, targets = len(rows.counted), _read_targets(schema, rows, data)
     if count < 2:
         raise ValueError("X has a single row with an observed y of weight above 0; give more.")
-    splits = rows.splits(reader, min(folds, count))
+    splits = rows.splits(schema, min(folds, count))
     if count > MANY_ROWS:
         splits = splits[:1]
     told = progress or (lambda done, total: None)
@@ -106,11 +106,11 @@ def compare(
             warnings.simplefilter("ignore", ConvergenceWarning)
             told(3 * number, 3 * len(splits))
             own = clone(model) if choose is None else choose(part)
-            fitted: Fits = {"model": (own.fit_within(part), rest)}
+            fitted: FoldFits = {"model": (own._fit_quietly(part), rest)}
             for place, name in enumerate(NAMES[1:3], start=1):
                 told(3 * number + place, 3 * len(splits))
                 fitted[name] = simple_fit(name, own, part, rest)
-        judge = _class_losses if reader._classification else _squared_losses
+        judge = _class_losses if schema._classification else _squared_losses
         parts.append(judge(fitted, before, targets.take(test)))
     told(3 * len(splits), 3 * len(splits))
     found = {key: np.concatenate([part[key] for part in parts], axis=-1) for key in parts[0]}
@@ -147,22 +147,22 @@ def _require_columns(before: _Targets, tasks: np.ndarray) -> None:
         raise ValueError(f"y has columns with {few}. Drop these columns.")
 
 
-def _read_targets(reader: TaskModel, rows: Rows, data: TaskData) -> _Targets:
+def _read_targets(schema: TaskModel, rows: FitInput, data: Observations) -> _Targets:
     y = to_numpy(rows.y)
     values, missing = read_numbers(y, np.dtype(float)) if data.classes is None else read_classes(y)
     weights = read_weights(to_numpy(rows.sample_weight), values.shape, np.dtype(float))
-    # The weight of a row is that of each of its cells.
+    # The weight of a row is that of each of its observations.
     weights = np.where(missing.T, 0.0, weights.T).T
     if data.multi_output:
         seen = weights.any(axis=0)  # Other columns are no tasks.
         values, weights = values[:, seen], weights[:, seen]
         return _Targets(values, weights, np.broadcast_to(np.arange(data.n_tasks), values.shape))
-    _, labels = read_rows(reader, rows.X, rows.task)
+    _, labels = read_rows(schema, rows.X, rows.task)
     codes = np.zeros(len(y), np.intp) if labels is None else encode_tasks(labels, data.tasks)
     return _Targets(values.ravel(), weights.ravel(), codes)
 
 
-def _squared_losses(fitted: Fits, before: _Targets, held: _Targets) -> dict[str, np.ndarray]:
+def _squared_losses(fitted: FoldFits, before: _Targets, held: _Targets) -> dict[str, np.ndarray]:
     """Losses (names × targets), and where the model has intervals whether they hold them."""
     truth, kept = held.values, held.kept
     guesses: list[Any] = [one.predict(own.X, task=own.task) for one, own in fitted.values()]
@@ -170,13 +170,13 @@ def _squared_losses(fitted: Fits, before: _Targets, held: _Targets) -> dict[str,
     guesses.append(np.average(known, axis=0, weights=before.weights))
     found = {"losses": np.stack([(truth - guess)[kept] ** 2 for guess in guesses])}
     model, rest = fitted["model"]
-    if isinstance(model, ErrorBars):
+    if isinstance(model, IntervalMixin):
         bounds = [model.predict_interval(rest.X, level, task=rest.task) for level in LEVELS]
         found["inside"] = np.stack([((low <= truth) & (truth <= up))[kept] for low, up in bounds])
     return found
 
 
-def _class_losses(fitted: Fits, before: _Targets, held: _Targets) -> dict[str, np.ndarray]:
+def _class_losses(fitted: FoldFits, before: _Targets, held: _Targets) -> dict[str, np.ndarray]:
     """Losses and hits (names × targets)."""
     truth, kept = held.values, held.kept
     # A class may be held out altogether: to the models it has no chance.
@@ -184,7 +184,7 @@ def _class_losses(fitted: Fits, before: _Targets, held: _Targets) -> dict[str, n
     right = truth[kept][:, None] == classes
     chances, hits = [], []
     for one, own in fitted.values():
-        # What is said may be cut elsewhere than at even odds.
+        # The threshold may lie elsewhere than at even odds.
         hits.append((one.predict(own.X, task=own.task) == truth)[kept])
         chance = one.predict_proba(own.X, task=own.task)
         if truth.ndim == 2:
@@ -207,7 +207,7 @@ def _class_shares(before: _Targets, classes: np.ndarray) -> np.ndarray:
     return np.average(members, axis=0, weights=weights)
 
 
-def _summed(found: dict[str, np.ndarray], held: _Targets, data: TaskData) -> Comparison:
+def _summed(found: dict[str, np.ndarray], held: _Targets, data: Observations) -> Comparison:
     codes, weights = held.codes[held.kept], held.weights[held.kept]
     rows, counts = (np.bincount(one, minlength=data.n_tasks) for one in (data.codes, codes))
     shares = weights / np.bincount(codes, weights)[codes]
@@ -236,7 +236,7 @@ def _accuracy(hits: np.ndarray, weights: np.ndarray) -> dict[str, float]:
 
 
 def _by_task(values: Any, codes: np.ndarray, shares: Any, counts: np.ndarray) -> np.ndarray:
-    """Means of tasks; ``shares`` are those of rows in the weight of their task."""
+    """Means of tasks; ``class_probabilities`` are those of rows in the weight of their task."""
     return np.where(counts > 0, np.bincount(codes, shares * values, len(counts)), np.nan)
 
 

@@ -42,8 +42,8 @@ class Verdict:
 class Comparison:
     """Errors on held-out rows by task.
 
-    Where y has two dimensions, its observed cells are the rows. What has weight zero is no row, and
-    all means are weighted.
+    Where y has two dimensions, its observed entries are the rows. What has weight zero is no row,
+    and all means are weighted.
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ class Comparison:
         which tells something only where they are of one unit; else look at ``errors``.
     accuracy : dict of str to float, or None
         Share of held-out rows whose class was right; None for a regressor.
-    gains, gain_errors : dicts of str to ndarray of shape (n_tasks,)
+    loss_reduction, loss_reduction_se : dicts of str to ndarray of shape (n_tasks,)
         How much lower the mean loss (squared error, or Brier score) of each task is than that of
         each of the reference models "pooled", "separate" and "mean", and the standard error of
         that difference (NaN below two rows).
-    levels, covered : ndarrays of shape (n_levels,), or None
+    nominal, coverage : ndarrays of shape (n_levels,), or None
         Probabilities asked of the intervals, and shares of held-out targets found in them; None
         where the model has no intervals.
     test_weights : ndarray of shape (n_tasks,), or None
@@ -94,10 +94,10 @@ class Comparison:
     errors: dict[str, np.ndarray]
     overall: dict[str, float]
     accuracy: dict[str, float] | None
-    gains: dict[str, np.ndarray]
-    gain_errors: dict[str, np.ndarray]
-    levels: np.ndarray | None
-    covered: np.ndarray | None
+    loss_reduction: dict[str, np.ndarray]
+    loss_reduction_se: dict[str, np.ndarray]
+    nominal: np.ndarray | None
+    coverage: np.ndarray | None
     test_weights: np.ndarray | None = None
 
     @property
@@ -109,7 +109,7 @@ class Comparison:
     @property
     def verdict(self) -> Verdict:
         """Whether the model helps against the reference models."""
-        signs = {name: self._sign(name) for name in self.gains}
+        signs = {name: self._sign(name) for name in self.loss_reduction}
         worst = min(signs.values())
         concerned = [name for name, sign in signs.items() if sign == worst]
         best = min(concerned, key=lambda name: self.overall[name])
@@ -131,16 +131,17 @@ class Comparison:
         ndarray of int, shape (n_tasks,)
             Signs.
         """
-        return _signs(self.gains[name], self.gain_errors[name], self.test_rows - 1)
+        return _signs(self.loss_reduction[name], self.loss_reduction_se[name], self.test_rows - 1)
 
     def _sign(self, name: str) -> int:
         """Sign of the gain over a reference model on all rows, 0 where it is not significant.
 
         Rows vary within tasks and gains vary between them: the larger standard error counts.
         """
-        seen = (self.held_out > 0) & np.isfinite(self.gains[name])
+        seen = (self.held_out > 0) & np.isfinite(self.loss_reduction[name])
         gains, errors, held = (
-            values[seen] for values in (self.gains[name], self.gain_errors[name], self.held_out)
+            values[seen]
+            for values in (self.loss_reduction[name], self.loss_reduction_se[name], self.held_out)
         )
         if not len(gains):
             return 0
@@ -151,12 +152,12 @@ class Comparison:
         between = shares * (gains - total) * np.sqrt(len(gains) / max(len(gains) - 1, 1))
         error = max(float(np.linalg.norm(within)), float(np.linalg.norm(between)))
         # To help, all tests must agree; to harm, one suffices, so that their number counts.
-        tests = 1 if total > 0 else len(self.gains)
+        tests = 1 if total > 0 else len(self.loss_reduction)
         reach = error * -float(ndtri(0.5 * SIGNIFICANCE / tests))
         return int(np.sign(total)) if abs(total) > reach else 0
 
 
-def _signs(gains: np.ndarray, errors: np.ndarray, freedom: np.ndarray) -> np.ndarray:
+def _signs(gains: np.ndarray, errors: np.ndarray, df: np.ndarray) -> np.ndarray:
     """Signs of gains that a two-sided t-test finds significant; 0 where any of it is NaN."""
-    reach = errors * stdtrit(np.maximum(freedom, 1), 1.0 - 0.5 * SIGNIFICANCE)
+    reach = errors * stdtrit(np.maximum(df, 1), 1.0 - 0.5 * SIGNIFICANCE)
     return (gains > reach).astype(int) - (gains < -reach).astype(int)

@@ -1,4 +1,6 @@
-"""Whether rows speak for bends: two mixed models tell, where a stack with bends takes many fits."""
+"""Whether rows speak for hinges: two mixed models tell, where a stack with hinges takes many
+fits.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +9,30 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ..engine.problem import Columns
+from ..engine.problem import OutputColumns
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
-from ..rows.fit_input import Rows
-from ..stacking.candidates import Table
+from ..rows.fit_input import FitInput
+from ..stacking.candidates import Candidate
 from ..stacking.default_members import is_wide
 from ..stacking.hinges import Hinges
 from ..stacking.multitask import MultitaskModel
-from ..stacking.shared_fits import learned
+from ..stacking.shared_fits import fit_members
 
-STRONG = 3.0
-"""Log evidence, twenty to one, beyond which bends are worth a try; see
+MIN_LOG_EVIDENCE = 3.0
+"""Log marginal likelihood, twenty to one, beyond which hinges are worth a try; see
 benchmarks/bench_bend_evidence.md."""
 MOST_STEPS = 100
-"""Steps of either model, so that it takes no longer than a stack where the evidence has no top."""
+"""Steps of either model, so that it takes no longer than a stack where the marginal likelihood has
+no top."""
 
 
-def evidence_for_bends(
+def nonlinearity_evidence(
     model: MultitaskModel, X: Any, y: Any, task: Any = None, sample_weight: Any = None
 ) -> float:
-    """How much more likely bends make the targets: a difference of log evidence.
+    """How much more likely hinges make the targets: a difference of log marginal likelihood.
 
-    Two mixed models are fitted to all rows, one with the bends that ``basis="hinges"`` would try,
-    which takes a small part of the time of a stack. Above 3 (twenty to one) bends are worth a try;
+    Two mixed models are fitted to all rows, one with the hinges that ``basis="hinges"`` would try,
+    which takes a small part of the time of a stack. Above 3 (twenty to one) hinges are worth a try;
     below, they gain little as a rule.
 
     Parameters
@@ -42,45 +45,45 @@ def evidence_for_bends(
     Returns
     -------
     float
-        Log evidence with bends less that without; 0 where no column can bend, or where there are
-        too many columns for mixed models.
+        Log marginal likelihood with hinges less that without; 0 where no column can have hinges, or
+        where there are too many columns for mixed models.
 
     Examples
     --------
     >>> import numpy as np
     >>> from comtl import MultitaskRegressor
-    >>> from comtl.evaluation import evidence_for_bends
+    >>> from comtl.evaluation import nonlinearity_evidence
     >>> rng = np.random.default_rng(0)
     >>> task, age = np.repeat(np.arange(8), 50), rng.uniform(20, 60, 400)
     >>> level, noise = rng.normal(size=8)[task], rng.normal(size=400)
     >>> straight, bent = age + level + noise, np.abs(age - 40) + level + noise
-    >>> evidence_for_bends(MultitaskRegressor(), age[:, None], straight, task) > 0
+    >>> nonlinearity_evidence(MultitaskRegressor(), age[:, None], straight, task) > 0
     False
-    >>> evidence_for_bends(MultitaskRegressor(), age[:, None], bent, task) > 100
+    >>> nonlinearity_evidence(MultitaskRegressor(), age[:, None], bent, task) > 100
     True
     """
     if not isinstance(model, MultitaskModel):
         raise TypeError(
-            "model must be a MultitaskRegressor or MultitaskClassifier, which can take bends, got "
+            "model must be a MultitaskRegressor or MultitaskClassifier, which can take hinges, got "
             f"{type(model).__name__}."
         )
-    reader = clone(model).set_params(basis="hinges")
-    rows = Rows(X, y, task, sample_weight).here(reader)
-    data = rows.read(reader)
-    reader._check_data(data)
-    *_, hinges = reader._bases(data)
+    schema = clone(model).set_params(basis="hinges")
+    rows = FitInput(X, y, task, sample_weight).here(schema)
+    data = rows.read(schema)
+    schema._check_data(data)
+    *_, hinges = schema._bases(data)
     width = data.n_features + len(hinges.columns)
-    if not len(hinges.columns) or is_wide(width, len(Columns.of(data).task)):
+    if not len(hinges.columns) or is_wide(width, len(OutputColumns.of(data).task)):
         return 0.0
     # Stacks take weights as they are, but as a number of rows they would decide alone.
     data = replace(data, weights=data.weights / data.weights.mean())
-    bent, plain = (reader._table(data, one) for one in (hinges, Hinges.none()))
-    return _evidence(reader, bent) - _evidence(reader, plain)
+    bent, plain = (schema._table(data, one) for one in (hinges, Hinges.none()))
+    return _evidence(schema, bent) - _evidence(schema, plain)
 
 
-def _evidence(reader: MultitaskModel, table: Table) -> float:
-    """Log evidence of a mixed model of the cells."""
-    kind = HierarchicalClassifier if reader._classification else HierarchicalRegressor
+def _evidence(schema: MultitaskModel, table: Candidate) -> float:
+    """Log marginal likelihood of a mixed model of the observations."""
+    kind = HierarchicalClassifier if schema._classification else HierarchicalRegressor
     mixed = kind("isotropic", shrink_common=True, max_iter=MOST_STEPS)
-    (fitted,) = learned([mixed], table.data, table.columns, table.population)
+    (fitted,) = fit_members([mixed], table.data, table.columns, table.population)
     return float(fitted.log_evidence_)

@@ -15,7 +15,7 @@ from ..baselines import (
 )
 from ..models.search import search
 from ..models.training import TaskModel
-from ..rows.fit_input import Rows
+from ..rows.fit_input import FitInput
 from ..rows.reading import read_rows
 from ..stacking.hinges import Hinges
 from ..stacking.multitask import MultitaskModel
@@ -23,20 +23,20 @@ from ..stacking.multitask import MultitaskModel
 PENALTIES = tuple(10.0**power for power in range(-2, 4))
 
 
-def choose_bends(model: Any) -> Hinges:
+def choose_hinges(model: Any) -> Hinges:
     """Bends that a fitted model took; none for models that have no use for them.
 
     Examples
     --------
     >>> from comtl.baselines import PooledRegressor
-    >>> from comtl.evaluation.reference_models import choose_bends
-    >>> choose_bends(PooledRegressor().fit([[0.0], [1.0]], [0.0, 1.0])).names(["age"])
+    >>> from comtl.evaluation.reference_models import choose_hinges
+    >>> choose_hinges(PooledRegressor().fit([[0.0], [1.0]], [0.0, 1.0])).names(["age"])
     []
     """
     return model._hinges if isinstance(model, MultitaskModel) else Hinges.none()
 
 
-def simple_model(name: str, like: TaskModel, rows: Rows) -> TaskModel:
+def simple_model(name: str, like: TaskModel, rows: FitInput) -> TaskModel:
     """Ridge model, not fitted, with the penalty that cross-validation on these rows finds best.
 
     Parameters
@@ -58,37 +58,39 @@ def simple_model(name: str, like: TaskModel, rows: Rows) -> TaskModel:
     >>> import numpy as np
     >>> from comtl import HierarchicalRegressor
     >>> from comtl.evaluation.reference_models import simple_model
-    >>> from comtl.rows.fit_input import Rows
-    >>> rows = Rows(np.arange(12.0)[:, None], np.arange(12.0), np.repeat([0, 1], 6))
+    >>> from comtl.rows.fit_input import FitInput
+    >>> rows = FitInput(np.arange(12.0)[:, None], np.arange(12.0), np.repeat([0, 1], 6))
     >>> simple_model("pooled", HierarchicalRegressor(), rows)
     PooledRegressor(alpha=0.01)
     """
     return _tuned(name, like._classification, like.task_column, rows)[1]
 
 
-def simple_fit(name: str, like: TaskModel, part: Rows, rest: Rows) -> tuple[TaskModel, Rows]:
+def simple_fit(
+    name: str, like: TaskModel, part: FitInput, rest: FitInput
+) -> tuple[TaskModel, FitInput]:
     """Reference model fitted to ``part``, and ``rest`` as that model takes it.
 
-    Where ``like``, a fitted model, took bends, the reference has the choice of the same bends,
+    Where ``like``, a fitted model, took hinges, the reference has the choice of the same hinges,
     by cross-validation: what tells the two apart is what they do with tasks.
     """
     found = [(*_tuned(name, like._classification, like.task_column, part), part, rest)]
-    hinges = choose_bends(like)
+    hinges = choose_hinges(like)
     if len(hinges.columns):
-        bent, bent_rest = (_with_bends(hinges, like, rows) for rows in (part, rest))
+        bent, bent_rest = (_with_hinges(hinges, like, rows) for rows in (part, rest))
         found.append((*_tuned(name, like._classification, None, bent), bent, bent_rest))
     _, model, train, test = min(found, key=lambda one: one[0])
-    return model.fit_within(train), test
+    return model._fit_quietly(train), test
 
 
-def _with_bends(hinges: Hinges, reader: TaskModel, rows: Rows) -> Rows:
-    """Rows with the bends as further columns, and the task beside them."""
-    X, labels = read_rows(reader, rows.X, rows.task)
+def _with_hinges(hinges: Hinges, schema: TaskModel, rows: FitInput) -> FitInput:
+    """Rows with the hinges as further columns, and the task beside them."""
+    X, labels = read_rows(schema, rows.X, rows.task)
     return replace(rows, X=hinges.expanded(X), task=labels)
 
 
 def _tuned(
-    name: str, classes: bool, task_column: str | int | None, rows: Rows
+    name: str, classes: bool, task_column: str | int | None, rows: FitInput
 ) -> tuple[float, TaskModel]:
     """Held-out loss and model of the best penalty."""
     kinds = {

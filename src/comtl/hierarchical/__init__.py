@@ -1,1 +1,1 @@
-"""Models of tasks as draws from one population, tuned by the evidence."""
+"""Models of tasks as draws from one population, tuned by the marginal likelihood."""

@@ -10,20 +10,20 @@ from scipy.optimize import minimize_scalar
 
 from ..arrays import DENSE_BYTES, DENSE_SIDE, segment_sum
 from ..datafits.block_diagonal import OwnBlocks
-from ..engine.problem import Columns
-from ..engine.progress import UNWATCHED, Watch
+from ..engine.problem import OutputColumns
+from ..engine.progress import SILENT, FitProgress
 from ..linear import LinearTasks
 from ..losses import Loss, Squared
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..models.training import CellModel
 from ..parameters import require_flag, require_integer, require_number
 from ..rows.design import Design
-from ..rows.observations import TaskData
+from ..rows.observations import Observations
 from ..solvers.conjugate_gradient import conjugate_gradient
 from .population import Population
 
 
-class RelatedTasks(CellModel):
+class CoregionalisedRidge(CellModel):
     """Abstract model whose tasks' weights have one covariance between tasks in every feature."""
 
     def __init__(
@@ -52,7 +52,9 @@ class RelatedTasks(CellModel):
     def _loss(self) -> Loss:
         return Squared()
 
-    def _learn(self, data: TaskData, columns: Columns, watch: Watch = UNWATCHED) -> None:
+    def _learn(
+        self, data: Observations, columns: OutputColumns, watch: FitProgress = SILENT
+    ) -> None:
         learn_related([self], data, columns)
 
     def _keep(
@@ -73,7 +75,9 @@ class RelatedTasks(CellModel):
         return None, None
 
 
-def learn_related(models: list[RelatedTasks], data: TaskData, columns: Columns) -> None:
+def learn_related(
+    models: list[CoregionalisedRidge], data: Observations, columns: OutputColumns
+) -> None:
     """Fit several models to the same cells; rows and moments are shared."""
     if not models:
         return
@@ -103,7 +107,7 @@ def has_room(n_features: int, n_tasks: int) -> bool:
     return n_tasks <= DENSE_SIDE and 8 * n_features * n_tasks <= DENSE_BYTES
 
 
-class RelatedRegressor(RegressorOutputs, RelatedTasks):
+class CoregionalisedRidgeRegressor(RegressorOutputs, CoregionalisedRidge):
     """Values of tasks that are related through all features alike.
 
     Parameters
@@ -123,32 +127,32 @@ class RelatedRegressor(RegressorOutputs, RelatedTasks):
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.hierarchical.coregionalised import RelatedRegressor
+    >>> from comtl.hierarchical.coregionalised import CoregionalisedRidgeRegressor
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.normal(size=(120, 200)), np.repeat(np.arange(4), 30)
     >>> y = X[:, :3].sum(axis=1) * np.array([1.0, -1.0, 1.0, -1.0])[task]
-    >>> coef = RelatedRegressor(1).fit(X, y, task=task).coef_[:, 0]
+    >>> coef = CoregionalisedRidgeRegressor(1).fit(X, y, task=task).coef_[:, 0]
     >>> np.sign(coef)
     array([ 1., -1.,  1., -1.])
     """
 
 
-class RelatedClassifier(ClassifierOutputs, RelatedTasks):
+class CoregionalisedRidgeClassifier(ClassifierOutputs, CoregionalisedRidge):
     """Classes of tasks that are related through all features alike, by squared loss.
 
     Parameters
     ----------
     n_components, rest, noise, standardize, task_column, unseen_task
-        As in :class:`RelatedRegressor`.
+        As in :class:`CoregionalisedRidgeRegressor`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.hierarchical.coregionalised import RelatedClassifier
+    >>> from comtl.hierarchical.coregionalised import CoregionalisedRidgeClassifier
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.normal(size=(120, 200)), np.repeat(np.arange(4), 30)
     >>> y = X[:, :3].sum(axis=1) * np.array([1.0, -1.0, 1.0, -1.0])[task] > 0
-    >>> RelatedClassifier(1).fit(X, y, task=task).score(X, y, task=task) > 0.8
+    >>> CoregionalisedRidgeClassifier(1).fit(X, y, task=task).score(X, y, task=task) > 0.8
     True
     """
 
@@ -207,25 +211,25 @@ def ridge_scales(rows: CentredRows, target: np.ndarray, seed: int = 0) -> tuple[
     ``target`` is centred within tasks and times the root of the weights.
     """
     spectrum, power, count, tasks = _spectra(rows, target, np.random.default_rng(seed))
-    freedom = max(count - tasks, 1.0)
-    level = float(spectrum.sum()) / freedom
+    df = max(count - tasks, 1.0)
+    level = float(spectrum.sum()) / df
     if not level > 0.0 or not power.sum() > 0.0:
         return 1e-12, 1.0
 
     def deviance(logarithm: float) -> float:
         ratio = level * np.exp(logarithm)
-        size = np.sum(power / (spectrum + ratio)) / freedom
+        size = np.sum(power / (spectrum + ratio)) / df
         # A row of weight two is two rows, whose difference nothing but the noise has a part in;
         # the mean of a task has taken one such direction.
-        spread = np.sum(np.log(spectrum + ratio)) + (freedom - len(spectrum)) * np.log(ratio)
-        return float(freedom * np.log(size) + spread)
+        spread = np.sum(np.log(spectrum + ratio)) + (df - len(spectrum)) * np.log(ratio)
+        return float(df * np.log(size) + spread)
 
     grid = np.linspace(-np.log(EXTREME), np.log(EXTREME), 41)
     best = int(np.argmin([deviance(point) for point in grid]))
     bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     found = minimize_scalar(deviance, bounds=bounds, method="bounded", options={"xatol": 1e-3})
     ratio = level * float(np.exp(found.x))
-    size = float(np.sum(power / (spectrum + ratio))) / freedom
+    size = float(np.sum(power / (spectrum + ratio))) / df
     return size, ratio * size
 
 

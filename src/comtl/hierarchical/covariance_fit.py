@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .covariances import LEAST, Diagonal, Factor, Full, InterceptOnly, Structure
-from .em import Stage, maximise
+from .covariances import LEAST, Diagonal, EffectCovariance, Factor, Full, InterceptOnly
+from .em import EMIteration, maximise
 from .likelihoods import Likelihood
 from .posterior import Prior
 
@@ -24,7 +24,7 @@ MOST_START = 1e3
 
 
 @dataclass(frozen=True)
-class Family:
+class CovarianceFamily:
     """A family of covariances.
 
     Parameters
@@ -49,7 +49,7 @@ class Family:
         """Whether the fit starts from the isotropic one."""
         return self.structure in ("full", "factor")
 
-    def climb(
+    def fit_em(
         self,
         likelihood: Likelihood,
         size: tuple[int, int],
@@ -57,7 +57,7 @@ class Family:
         max_iter: int,
         tol: float,
         start: Prior | None = None,
-    ) -> Iterator[Stage]:
+    ) -> Iterator[EMIteration]:
         """Yield the stages of the fit; ``size`` counts tasks and features.
 
         Factors and full covariances start from the isotropic fit; or from ``start``, where it or,
@@ -67,7 +67,7 @@ class Family:
         noise = likelihood.start_noise
         least, spread = (min(one, MOST_START * noise) for one in (LEAST_START, START))
         if tasks == 1:
-            # What a single task has of its own cannot be told from what is common.
+            # What a single task has of its own cannot be separated from what is common.
             alone = Prior(InterceptOnly(LEAST, features), np.full(1, noise), noise, spread)
             yield from maximise(likelihood, alone, max_iter=max_iter, tol=tol)
             return
@@ -78,7 +78,7 @@ class Family:
             yield from maximise(likelihood, prior, max_iter=max_iter, tol=tol)
             return
         if start is None:
-            plain = Family("isotropic", shrink=self.shrink).climb(
+            plain = CovarianceFamily("isotropic", shrink=self.shrink).fit_em(
                 likelihood, size, max_iter=max_iter, tol=tol
             )
             *_, stage = plain
@@ -86,14 +86,14 @@ class Family:
         prior = start.with_structure(self._second(start.structure, features, least))
         yield from maximise(likelihood, prior, max_iter=max_iter, tol=tol)
 
-    def _first(self, features: int, spread: float) -> Structure:
+    def _first(self, features: int, spread: float) -> EffectCovariance:
         if self.structure == "intercept":
             return InterceptOnly(spread, features)
         if self.structure == "diagonal":
             return Diagonal(spread, np.full(features, spread))
         return Factor.isotropic(spread, spread, features)
 
-    def _second(self, start: Structure, features: int, least: float) -> Structure:
+    def _second(self, start: EffectCovariance, features: int, least: float) -> EffectCovariance:
         assert isinstance(start, Factor)
         # From next to nothing no step gets away, and a prior about nothing allows nothing else.
         start = replace(start, rest=max(start.rest, least))

@@ -19,16 +19,16 @@ from ..saving.registry import saved
 LEAST = 1e-12
 """Smallest variance, in units of the standardised data."""
 FURTHEST = 1e3
-"""Factor by which a step beyond may change a variance at most."""
+"""Factor by which an extrapolation may change a variance at most."""
 
 
-def further(before: Any, now: Any, share: float) -> Any:
+def extrapolate_linear(before: Any, now: Any, share: float) -> Any:
     """Variances as far beyond the present ones, in logarithms, as these are from earlier ones.
 
     Examples
     --------
-    >>> from comtl.hierarchical.covariances import further
-    >>> float(further(4.0, 2.0, 1.0))
+    >>> from comtl.hierarchical.covariances import extrapolate_linear
+    >>> float(extrapolate_linear(4.0, 2.0, 1.0))
     1.0
     """
     least = np.maximum(now, LEAST)
@@ -37,7 +37,7 @@ def further(before: Any, now: Any, share: float) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Structure(ABC):
+class EffectCovariance(ABC):
     """Covariance of a task's own effects: P slopes and an intercept.
 
     Parameters
@@ -64,15 +64,15 @@ class Structure(ABC):
         """For each effect the number of its group, within which scales are one."""
 
     @abstractmethod
-    def fitted(self, moments: np.ndarray, tasks: int) -> Structure:
+    def fitted(self, moments: np.ndarray, tasks: int) -> EffectCovariance:
         """Return the best member of the family, from the sum of ``E[u uᵀ]`` over tasks."""
 
     @abstractmethod
-    def rescaled(self, scales: np.ndarray) -> Structure:
+    def rescaled(self, scales: np.ndarray) -> EffectCovariance:
         """Return the covariance of the effects times the scales of their groups."""
 
     @abstractmethod
-    def beyond(self, before: Self, share: float) -> Structure:
+    def extrapolated(self, before: Self, share: float) -> EffectCovariance:
         """Return a covariance further along the way from an earlier one of the family."""
 
     @property
@@ -81,7 +81,7 @@ class Structure(ABC):
         return 0.0
 
     @property
-    def informed(self) -> bool:
+    def has_prior(self) -> bool:
         """Whether there is such a prior."""
         return False
 
@@ -90,8 +90,8 @@ class Structure(ABC):
         """``B`` itself."""
         return self.root @ self.root.T
 
-    def _intercept_beyond(self, before: Structure, share: float) -> float:
-        return float(further(before.intercept, self.intercept, share))
+    def _extrapolated_intercept(self, before: EffectCovariance, share: float) -> float:
+        return float(extrapolate_linear(before.intercept, self.intercept, share))
 
     def _own(self, moments: np.ndarray, tasks: int) -> float:
         return max(float(moments[-1, -1]) / tasks, LEAST)
@@ -99,7 +99,7 @@ class Structure(ABC):
 
 @saved
 @dataclass(frozen=True, eq=False)
-class InterceptOnly(Structure):
+class InterceptOnly(EffectCovariance):
     """No slopes of a task's own: a random intercept.
 
     Examples
@@ -126,19 +126,19 @@ class InterceptOnly(Structure):
     def groups(self) -> np.ndarray:
         return np.zeros(self.features + 1, dtype=np.intp)
 
-    def fitted(self, moments: np.ndarray, tasks: int) -> Structure:
+    def fitted(self, moments: np.ndarray, tasks: int) -> EffectCovariance:
         return replace(self, intercept=self._own(moments, tasks))
 
-    def rescaled(self, scales: np.ndarray) -> Structure:
+    def rescaled(self, scales: np.ndarray) -> EffectCovariance:
         return replace(self, intercept=max(self.intercept * scales[0] ** 2, LEAST))
 
-    def beyond(self, before: Self, share: float) -> Structure:
-        return replace(self, intercept=self._intercept_beyond(before, share))
+    def extrapolated(self, before: Self, share: float) -> EffectCovariance:
+        return replace(self, intercept=self._extrapolated_intercept(before, share))
 
 
 @saved
 @dataclass(frozen=True, eq=False)
-class Diagonal(Structure):
+class Diagonal(EffectCovariance):
     """A variance for each slope.
 
     Examples
@@ -164,25 +164,25 @@ class Diagonal(Structure):
     def groups(self) -> np.ndarray:
         return np.arange(self.n_features + 1)
 
-    def fitted(self, moments: np.ndarray, tasks: int) -> Structure:
+    def fitted(self, moments: np.ndarray, tasks: int) -> EffectCovariance:
         slopes = np.maximum(np.diagonal(moments)[:-1] / tasks, LEAST)
         return replace(self, intercept=self._own(moments, tasks), slopes=slopes)
 
-    def rescaled(self, scales: np.ndarray) -> Structure:
+    def rescaled(self, scales: np.ndarray) -> EffectCovariance:
         variances = np.maximum(np.append(self.slopes, self.intercept) * scales**2, LEAST)
         return replace(self, intercept=float(variances[-1]), slopes=variances[:-1])
 
-    def beyond(self, before: Self, share: float) -> Structure:
+    def extrapolated(self, before: Self, share: float) -> EffectCovariance:
         return replace(
             self,
-            intercept=self._intercept_beyond(before, share),
-            slopes=further(before.slopes, self.slopes, share),
+            intercept=self._extrapolated_intercept(before, share),
+            slopes=extrapolate_linear(before.slopes, self.slopes, share),
         )
 
 
 @saved
 @dataclass(frozen=True, eq=False)
-class Factor(Structure):
+class Factor(EffectCovariance):
     """Some directions of the slopes in common, and one variance around them: ``F Fᵀ + d I``.
 
     Without directions the isotropic structure.
@@ -231,7 +231,7 @@ class Factor(Structure):
         groups[-1] = 1
         return groups
 
-    def fitted(self, moments: np.ndarray, tasks: int) -> Structure:
+    def fitted(self, moments: np.ndarray, tasks: int) -> EffectCovariance:
         values, basis = np.linalg.eigh(moments[:-1, :-1] / tasks)
         split = len(values) - self.width
         rest = max(float(values[:split].mean()), LEAST)
@@ -243,7 +243,7 @@ class Factor(Structure):
             directions=basis[:, split:] * gain,
         )
 
-    def rescaled(self, scales: np.ndarray) -> Structure:
+    def rescaled(self, scales: np.ndarray) -> EffectCovariance:
         return replace(
             self,
             intercept=max(self.intercept * scales[1] ** 2, LEAST),
@@ -251,22 +251,22 @@ class Factor(Structure):
             directions=self.directions * scales[0],
         )
 
-    def beyond(self, before: Self, share: float) -> Structure:
+    def extrapolated(self, before: Self, share: float) -> EffectCovariance:
         if before.directions.shape != self.directions.shape:
             return self  # The first step has found the directions.
         # They are known up to a rotation among themselves.
         old = before.directions @ rotation(before.directions.T @ self.directions)
         return replace(
             self,
-            intercept=self._intercept_beyond(before, share),
-            rest=float(further(before.rest, self.rest, share)),
+            intercept=self._extrapolated_intercept(before, share),
+            rest=float(extrapolate_linear(before.rest, self.rest, share)),
             directions=self.directions + share * (self.directions - old),
         )
 
 
 @saved
 @dataclass(frozen=True, eq=False)
-class Full(Structure):
+class Full(EffectCovariance):
     """Any covariance, with an inverse-Wishart prior about another one.
 
     Parameters
@@ -314,25 +314,25 @@ class Full(Structure):
     def groups(self) -> np.ndarray:
         return np.arange(self.n_features + 1)
 
-    def fitted(self, moments: np.ndarray, tasks: int) -> Structure:
+    def fitted(self, moments: np.ndarray, tasks: int) -> EffectCovariance:
         matrix = (moments + self.weight * np.diag(self.center)) / (tasks + self.weight)
         return replace(self, intercept=float(matrix[-1, -1]), matrix=0.5 * (matrix + matrix.T))
 
-    def rescaled(self, scales: np.ndarray) -> Structure:
+    def rescaled(self, scales: np.ndarray) -> EffectCovariance:
         matrix = self.matrix * np.outer(scales, scales)
         return replace(self, intercept=float(matrix[-1, -1]), matrix=matrix)
 
-    def beyond(self, before: Self, share: float) -> Structure:
+    def extrapolated(self, before: Self, share: float) -> EffectCovariance:
         # In a basis that makes the one covariance the identity and the other diagonal.
         root = before.root
         flat = root / np.sum(root**2, axis=0)  # its columns are orthogonal
         values, basis = np.linalg.eigh(flat.T @ self.matrix @ flat)
         turned = root @ basis
-        matrix = (turned * further(np.ones_like(values), values, share)) @ turned.T
+        matrix = (turned * extrapolate_linear(np.ones_like(values), values, share)) @ turned.T
         return replace(self, intercept=float(matrix[-1, -1]), matrix=matrix)
 
     @property
-    def informed(self) -> bool:
+    def has_prior(self) -> bool:
         return True
 
     @property

@@ -7,29 +7,29 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from ..arrays import beside, namespace, on_device, with_ones
+from ..arrays import asarray_like, namespace, on_device, with_ones
 from ..losses import Logistic, Loss, Squared
 from ..models.docstrings import documented
 from ..models.outputs import ClassifierOutputs
 from ..parameters import require_choice
-from .em import Stage
+from .em import EMIteration
 from .hierarchical_model import HierarchicalModel
-from .intervals_mixin import ErrorBars
+from .intervals_mixin import IntervalMixin
 from .likelihoods import Likelihood
 from .population import Population
-from .uncertainty import Spread
+from .uncertainty import PredictiveVariance
 
 
 @documented
-class HierarchicalRegressor(ErrorBars, HierarchicalModel):
+class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
     r"""Tasks as draws from one population that the data reveal; no penalty to choose.
 
     .. math:: y = x^\top (w_0 + u_t) + b + b_t + e, \quad u_t \sim N(0, B),
         \quad b_t \sim N(0, s^2), \quad e \sim N(0, σ^2)
 
     The covariance ``B`` of what a task has of its own, the variance of the intercepts and the
-    noise maximise the evidence (restricted likelihood): a mixed model with random slopes of every
-    feature. Weights are posterior means, and their covariance gives error bars.
+    noise maximise the marginal likelihood (restricted likelihood): a mixed model with random slopes
+    of every feature. Weights are posterior means, and their covariance gives error bars.
 
     Parameters
     ----------
@@ -97,11 +97,11 @@ class HierarchicalRegressor(ErrorBars, HierarchicalModel):
         return Squared()
 
     def _likelihood(self, population: Population) -> Likelihood:
-        return population.gaussian(own_noise=self.noise == "task")
+        return population.gaussian(heteroscedastic=self.noise == "task")
 
-    def _keep(self, stages: list[Stage], *told: Any) -> None:
+    def _keep(self, stages: list[EMIteration], *told: Any) -> None:
         super()._keep(stages, *told)
-        self._spread: Spread | None = Spread.of(stages[0])
+        self._spread: PredictiveVariance | None = PredictiveVariance.of(stages[0])
 
     @property
     def noise_variance_(self) -> float | np.ndarray:
@@ -119,7 +119,7 @@ class HierarchicalRegressor(ErrorBars, HierarchicalModel):
         """Covariance of the slopes between tasks, (n_features, n_features)."""
         scale = self._units.target_scale * self._units.inverse_scale
         covariance = self._priors[0].structure.covariance[:-1, :-1]
-        covariance = beside(covariance, scale, scale.dtype if on_device(scale) else None)
+        covariance = asarray_like(covariance, scale, scale.dtype if on_device(scale) else None)
         return scale[:, None] * covariance * scale
 
     def _forget_spread(self) -> None:

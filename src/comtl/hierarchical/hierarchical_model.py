@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..arrays import beside, on_device
-from ..engine.problem import Columns
-from ..engine.progress import UNWATCHED, Watch, logger, progress_shown
+from ..arrays import asarray_like, on_device
+from ..engine.problem import OutputColumns
+from ..engine.progress import SILENT, FitProgress, logger, progress_shown
 from ..linear import LinearTasks
 from ..models.training import CellModel
 from ..parameters import require_choice, require_flag, require_integer, require_number
 from ..rows.blocks import single_blas
-from ..rows.observations import TaskData
-from .covariance_fit import STRUCTURES, Family
-from .em import Stage
+from ..rows.observations import Observations
+from .covariance_fit import STRUCTURES, CovarianceFamily
+from .em import EMIteration
 from .likelihoods import Likelihood
 from .population import Population, check_size, population_of
 from .posterior import Prior
@@ -73,10 +73,12 @@ class HierarchicalModel(CellModel):
         require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
 
     @property
-    def _family(self) -> Family:
-        return Family(self.structure, self.n_components, self.prior_weight, self.shrink_common)
+    def _covariance_family(self) -> CovarianceFamily:
+        return CovarianceFamily(
+            self.structure, self.n_components, self.prior_weight, self.shrink_common
+        )
 
-    def _population(self, data: TaskData, columns: Columns) -> Population:
+    def _population(self, data: Observations, columns: OutputColumns) -> Population:
         """Rows in the units of the fit."""
         cells = self._binary(data, columns)
         check_size(cells.n_tasks, cells.n_features, type(self).__name__)
@@ -84,27 +86,29 @@ class HierarchicalModel(CellModel):
             cells, standardize=self.standardize, classification=self._classification
         )
 
-    def _learn(self, data: TaskData, columns: Columns, watch: Watch = UNWATCHED) -> None:
+    def _learn(
+        self, data: Observations, columns: OutputColumns, watch: FitProgress = SILENT
+    ) -> None:
         populations = populations_of(self._population(data, columns), columns)
-        self._climb(populations, data, columns, watch=watch)
+        self._fit_em(populations, data, columns, watch=watch)
 
-    def _climb(
+    def _fit_em(
         self,
         populations: Sequence[Population],
-        data: TaskData,
-        columns: Columns,
+        data: Observations,
+        columns: OutputColumns,
         starts: Sequence[Prior | None] = (),
         *,
-        watch: Watch = UNWATCHED,
+        watch: FitProgress = SILENT,
     ) -> None:
-        """Raise the evidence to its top, for every class on its own.
+        """Raise the marginal likelihood to its top, for every class on its own.
 
         ``starts`` holds the outcome of simpler fits, where there are some.
         """
         stages, history = [], []
         with progress_shown(self.verbose), single_blas():
             for own, start in zip(populations, starts or [None] * len(populations), strict=True):
-                steps = self._family.climb(
+                steps = self._covariance_family.fit_em(
                     self._likelihood(own),
                     own.size,
                     max_iter=self.max_iter,
@@ -116,15 +120,15 @@ class HierarchicalModel(CellModel):
                 history.append(path)
         self._keep(stages, history, populations[0], data, columns)
 
-    def _watched(self, steps: Any, watch: Watch) -> tuple[list[float], Stage]:
+    def _watched(self, steps: Any, watch: FitProgress) -> tuple[list[float], EMIteration]:
         path: list[float] = []
-        stage: Stage | None = None
+        stage: EMIteration | None = None
         try:
-            for stage in watch.each(steps, "step", more=lambda one: not one.converged):
+            for stage in watch.iterate(steps, "step", more=lambda one: not one.converged):
                 path.append(stage.objective)
-                logger.info("step %d: log evidence %.10g", stage.step, stage.objective)
+                logger.info("step %d: log marginal likelihood %.10g", stage.step, stage.objective)
         except KeyboardInterrupt:
-            if stage is None or not watch.outermost:
+            if stage is None or not watch.is_root:
                 raise
             warnings.warn(
                 f"Interrupted after step {stage.step}; the model of that step is kept.",
@@ -144,11 +148,11 @@ class HierarchicalModel(CellModel):
 
     def _keep(
         self,
-        stages: list[Stage],
+        stages: list[EMIteration],
         history: list[list[float]],
         population: Population,
-        data: TaskData,
-        columns: Columns,
+        data: Observations,
+        columns: OutputColumns,
     ) -> None:
         self._describe(data, columns)
         self._priors, self._units, self._seed = [s.prior for s in stages], population.units, 0
@@ -169,7 +173,9 @@ class HierarchicalModel(CellModel):
         """Keep weights of the standardised rows, the intercept last, in the user's units."""
         units = self._units
         if on_device(units.shift):
-            weights, common = (beside(w, units.shift, units.shift.dtype) for w in (weights, common))
+            weights, common = (
+                asarray_like(w, units.shift, units.shift.dtype) for w in (weights, common)
+            )
         scale = units.target_scale * units.inverse_scale
         intercepts = units.intercepts(weights[:, -1], weights[:, :-1] @ units.shift)
         linear = LinearTasks.of_weights(weights[:, :-1] * scale, intercepts, common * scale)
@@ -180,14 +186,14 @@ class HierarchicalModel(CellModel):
         return None, None
 
 
-def groups_of(columns: Columns) -> list[np.ndarray]:
+def groups_of(columns: OutputColumns) -> list[np.ndarray]:
     """Columns of weights that come from one population: all, or beyond two classes each class."""
     if columns.index is None:
         return [np.arange(len(columns.task))]
     return [np.flatnonzero(columns.label == label) for label in np.unique(columns.label)]
 
 
-def populations_of(population: Population, columns: Columns) -> list[Population]:
+def populations_of(population: Population, columns: OutputColumns) -> list[Population]:
     """The population, or beyond two classes that of each class."""
     if columns.index is None:
         return [population]

@@ -12,7 +12,7 @@ from ..models.training import by_partition
 from ..parameters import require_level
 
 
-class ErrorBars(RegressorOutputs):
+class IntervalMixin(RegressorOutputs):
     """Abstract regressor that knows the spread of targets around its predictions."""
 
     @abstractmethod

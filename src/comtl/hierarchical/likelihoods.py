@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ..datafits.gram_datafit import GramDatafit
-from .posterior import Posterior, Prior, infer, told_directions
+from .posterior import Posterior, Prior, estimable_directions, infer
 from .row_posterior import TaskRows, infer_rows, row_covariances
 
 NOISE_WEIGHT = 8.0
@@ -23,10 +23,10 @@ class Likelihood(ABC):
 
     @abstractmethod
     def infer(self, prior: Prior) -> Posterior:
-        """Posterior of the effects, with the evidence or its bound."""
+        """Posterior of the effects, with the marginal likelihood or its bound."""
 
     @abstractmethod
-    def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
+    def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
         """Noise, or place of the bound, that suits the posterior best.
 
         ``gain`` is what a change of the scales of effects takes off the squared errors.
@@ -56,7 +56,7 @@ class Likelihood(ABC):
 class NormalNoise(Likelihood):
     """Abstract likelihood of values with normal noise, of one variance or of one for each task."""
 
-    own_noise: bool
+    heteroscedastic: bool
 
     @property
     @abstractmethod
@@ -68,10 +68,10 @@ class NormalNoise(Likelihood):
     def energy(self) -> float:
         """Weighted sum of squared targets."""
 
-    def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
+    def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
         counts, tasks = self.counts, len(self.counts)
         least = LEAST_NOISE * self.start_noise
-        if not self.own_noise:
+        if not self.heteroscedastic:
             # The gain counts in units of the noise.
             left = float(posterior.squares.sum()) - gain * prior.level
             level = max(left / float(counts.sum()), least)
@@ -81,7 +81,7 @@ class NormalNoise(Likelihood):
         return self, replace(prior, noise=np.maximum(noise, least), level=level)
 
     def log_prior(self, prior: Prior) -> float:
-        if not self.own_noise:
+        if not self.heteroscedastic:
             return 0.0
         ratio = prior.level / prior.noise
         return 0.5 * NOISE_WEIGHT * float((np.log(ratio) - ratio).sum())
@@ -113,7 +113,7 @@ class Gaussian(NormalNoise):
     @cached_property
     def directions(self) -> np.ndarray:
         """Directions of common weights that the rows tell of."""
-        return told_directions(self.data.gram.sum(axis=0))
+        return estimable_directions(self.data.gram.sum(axis=0))
 
     def infer(self, prior: Prior) -> Posterior:
         return infer(self.data, prior, self.directions)

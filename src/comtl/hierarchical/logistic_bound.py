@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import (
     Array,
-    beside,
+    asarray_like,
     namespace,
     on_device,
     row_dots,
@@ -29,11 +29,11 @@ from ..arrays import (
 )
 from ..datafits.gram_datafit import GramDatafit
 from .likelihoods import Likelihood
-from .posterior import Posterior, Prior, infer, told_directions
+from .posterior import Posterior, Prior, estimable_directions, infer
 from .row_posterior import TaskRows, infer_rows, laid_out
 
 
-class OddsBound(Likelihood):
+class JaakkolaJordanBound(Likelihood):
     """Abstract likelihood of two classes by the odds of the score, through a quadratic bound."""
 
     directions: np.ndarray
@@ -58,7 +58,7 @@ class OddsBound(Likelihood):
         return replace(posterior, log_evidence=posterior.log_evidence + normal + self.constant)
 
 
-class SummedBound(OddsBound):
+class SummedBound(JaakkolaJordanBound):
     """Abstract bound as a quadratic of the tasks' weights."""
 
     data: GramDatafit
@@ -80,7 +80,7 @@ class Bernoulli(SummedBound):
         Classes as -1 and +1, and weights.
     offsets : ndarray of shape (T + 1,)
         Where tasks begin and end.
-    places : ndarray of shape (n,)
+    xi : ndarray of shape (n,)
         Scores at which the bound is exact.
 
     Examples
@@ -96,7 +96,7 @@ class Bernoulli(SummedBound):
     signs: np.ndarray
     weights: np.ndarray
     offsets: np.ndarray
-    places: np.ndarray
+    xi: np.ndarray
     data: GramDatafit
     directions: np.ndarray
 
@@ -105,27 +105,27 @@ class Bernoulli(SummedBound):
         cls, rows: np.ndarray, signs: np.ndarray, weights: np.ndarray, offsets: np.ndarray
     ) -> Bernoulli:
         """Bound that is exact at scores of zero."""
-        places = namespace(rows).zeros_like(signs) if on_device(rows) else np.zeros(len(signs))
-        gram = _bound_gram(rows, weights, places, offsets)
+        xi = namespace(rows).zeros_like(signs) if on_device(rows) else np.zeros(len(signs))
+        gram = _bound_gram(rows, weights, xi, offsets)
         moment = to_numpy(segment_sum(rows * (0.5 * weights * signs)[:, None], offsets))
         # The rows stay where they lie; what is inferred from their sums is a matter of the host.
         sums = GramDatafit(gram, moment, np.zeros(len(offsets) - 1))
-        directions = told_directions(gram.sum(axis=0))
-        return cls(rows, signs, weights, offsets, places, sums, directions)
+        directions = estimable_directions(gram.sum(axis=0))
+        return cls(rows, signs, weights, offsets, xi, sums, directions)
 
     @cached_property
     def constant(self) -> float:
-        value = bound_constant(self.weights, self.places)
+        value = bound_constant(self.weights, self.xi)
         return float(namespace(value).sum(value))
 
-    def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
+    def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
         dtype = self.rows.dtype if on_device(self.rows) else None
-        weights = beside(posterior.weights, self.rows, dtype)
-        covariances = beside(self.covariances(prior, posterior), self.rows, dtype)
-        places = bound_places(self.rows, weights, covariances, self.offsets)
-        gram = _bound_gram(self.rows, self.weights, places, self.offsets)
+        weights = asarray_like(posterior.weights, self.rows, dtype)
+        covariances = asarray_like(self.covariances(prior, posterior), self.rows, dtype)
+        xi = bound_xi(self.rows, weights, covariances, self.offsets)
+        gram = _bound_gram(self.rows, self.weights, xi, self.offsets)
         data = GramDatafit(gram, self.data.moment, self.data.energy)
-        return replace(self, places=places, data=data), prior
+        return replace(self, xi=xi, data=data), prior
 
     @property
     def n_rows(self) -> float:
@@ -133,7 +133,7 @@ class Bernoulli(SummedBound):
 
 
 @dataclass(frozen=True, eq=False)
-class BernoulliRows(OddsBound):
+class BernoulliRows(JaakkolaJordanBound):
     """Two classes of rows of tasks with fewer of them than features.
 
     A row bears on the effects as a value ``± 1 / 4λ`` with noise of variance ``1 / 2λ``.
@@ -142,7 +142,7 @@ class BernoulliRows(OddsBound):
     ----------
     table : ndarray of shape (T, m, P + 1)
         Standardised rows of every task with the intercept's ones last, filled up with zeros.
-    signs, weights, places : ndarrays of shape (T, m)
+    signs, weights, xi : ndarrays of shape (T, m)
         Classes as -1 and +1, weights, and scores at which the bound is exact.
 
     Examples
@@ -157,7 +157,7 @@ class BernoulliRows(OddsBound):
     table: np.ndarray
     signs: np.ndarray
     weights: np.ndarray
-    places: np.ndarray
+    xi: np.ndarray
     directions: np.ndarray
 
     @classmethod
@@ -171,7 +171,7 @@ class BernoulliRows(OddsBound):
 
     @property
     def _curvature(self) -> np.ndarray:
-        return 2.0 * self.weights * bound_curvature(self.places)
+        return 2.0 * self.weights * bound_curvature(self.xi)
 
     @cached_property
     def data(self) -> TaskRows:
@@ -187,26 +187,26 @@ class BernoulliRows(OddsBound):
 
     @cached_property
     def constant(self) -> float:
-        return float(bound_constant(self.weights, self.places).sum())
+        return float(bound_constant(self.weights, self.xi).sum())
 
-    def improved(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
+    def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
         assert posterior.spreads is not None
         scores = (self.table @ posterior.weights[:, :, None])[:, :, 0]
         curvature = self._curvature
         spread = np.maximum(posterior.spreads, 0.0) / np.where(curvature > 0.0, curvature, 1.0)
-        return replace(self, places=np.sqrt(scores**2 + spread)), prior
+        return replace(self, xi=np.sqrt(scores**2 + spread)), prior
 
     @property
     def n_rows(self) -> float:
         return float(self.weights.sum())
 
 
-def _bound_gram(rows: Array, weights: Array, places: Array, offsets: np.ndarray) -> np.ndarray:
+def _bound_gram(rows: Array, weights: Array, xi: Array, offsets: np.ndarray) -> np.ndarray:
     """Quadratic part of the bound of each task's rows."""
-    return to_numpy(segment_gram(rows, 2.0 * weights * bound_curvature(places), offsets))
+    return to_numpy(segment_gram(rows, 2.0 * weights * bound_curvature(xi), offsets))
 
 
-def bound_places(rows: Array, weights: Array, covariances: Array, offsets: np.ndarray) -> Array:
+def bound_xi(rows: Array, weights: Array, covariances: Array, offsets: np.ndarray) -> Array:
     """Scores at which the bound is best exact, given the weights of the tasks of the rows."""
     xp = namespace(rows)
     scores = row_dots(rows, xp.take(weights, segment_codes(offsets, rows), axis=0))
@@ -214,16 +214,16 @@ def bound_places(rows: Array, weights: Array, covariances: Array, offsets: np.nd
     return xp.sqrt(scores**2 + xp.clip(spread, min=0.0))
 
 
-def bound_constant(weights: Array, places: Array) -> Array:
+def bound_constant(weights: Array, xi: Array) -> Array:
     """What the bound of each row has beside its quadratic part."""
-    xp = namespace(places)
-    value = -xp.logaddexp(xp.zeros_like(places), -places) - 0.5 * places
-    return weights * (value + bound_curvature(places) * places**2)
+    xp = namespace(xi)
+    value = -xp.logaddexp(xp.zeros_like(xi), -xi) - 0.5 * xi
+    return weights * (value + bound_curvature(xi) * xi**2)
 
 
-def bound_curvature(places: Array) -> Array:
+def bound_curvature(xi: Array) -> Array:
     """``λ(ξ)``, 1/8 at zero."""
-    xp = namespace(places)
-    large = xp.abs(places) > 1e-4
-    safe = xp.where(large, places, xp.ones_like(places))
-    return xp.where(large, xp.tanh(0.5 * safe) / (4.0 * safe), xp.full_like(places, 0.125))
+    xp = namespace(xi)
+    large = xp.abs(xi) > 1e-4
+    safe = xp.where(large, xi, xp.ones_like(xi))
+    return xp.where(large, xp.tanh(0.5 * safe) / (4.0 * safe), xp.full_like(xi, 0.125))

@@ -12,17 +12,17 @@ import numpy as np
 from ..arrays import (
     DENSE_BYTES,
     DENSE_SIDE,
-    beside,
+    asarray_like,
     namespace,
     on_device,
-    taken,
+    take,
     to_numpy,
     with_ones,
 )
 from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.problem import (
-    Units,
+    Scaling,
     cell_grams,
     choose_datafit,
     complete_table,
@@ -31,7 +31,7 @@ from ..engine.problem import (
 )
 from ..losses import Loss
 from ..rows.design import Design
-from ..rows.observations import TaskData
+from ..rows.observations import Observations
 from .likelihoods import Gaussian, GaussianRows, Likelihood
 from .logistic_bound import Bernoulli, BernoulliRows
 from .row_posterior import TaskRows
@@ -51,14 +51,14 @@ class Population:
     """
 
     design: Design
-    cells: TaskData
+    cells: Observations
     target: np.ndarray
-    units: Units
-    told: Callable[[], tuple[GramDatafit, Units]] | None = None
-    """Sums of the same cells in other units, where they are known, if asked for."""
+    units: Scaling
+    known_moments: Callable[[], tuple[GramDatafit, Scaling]] | None = None
+    """Sums of the same observations in other units, where they are known, if asked for."""
 
     @classmethod
-    def of(cls, cells: TaskData, *, standardize: bool, classification: bool) -> Population:
+    def of(cls, cells: Observations, *, standardize: bool, classification: bool) -> Population:
         """Centre and scale; signs of classes are left as they are."""
         check_weights(cells)
         design = Design.standardized(cells.X, row_weights(cells))
@@ -67,24 +67,24 @@ class Population:
             shift, scale = target_units(cells.y, cells.weights, center=True, scale=True)
         if not standardize:
             design = evenly_scaled(design)
-        units = Units(design.shift, design.inverse_scale, shift, scale)
+        units = Scaling(design.shift, design.inverse_scale, shift, scale)
         return cls(design, cells, units.target(cells.y), units)
 
     def of_columns(self, columns: np.ndarray) -> Population:
-        """Some of the columns, with their cells."""
+        """Some of the columns, with their observations."""
         offsets = self.cells.offsets
         sizes = np.diff(offsets)[columns]
         bounds = np.concatenate([[0], np.cumsum(sizes)])
         cells = np.arange(bounds[-1]) + np.repeat(offsets[:-1][columns] - bounds[:-1], sizes)
         part = replace(
             self.cells,
-            y=taken(self.cells.y, cells),
-            weights=taken(self.cells.weights, cells),
+            y=take(self.cells.y, cells),
+            weights=take(self.cells.weights, cells),
             offsets=bounds,
             tasks=self.cells.tasks[columns],
             rows=cells if self.cells.rows is None else self.cells.rows[cells],
         )
-        return replace(self, cells=part, target=taken(self.target, cells), told=None)
+        return replace(self, cells=part, target=take(self.target, cells), known_moments=None)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -93,16 +93,16 @@ class Population:
 
     @property
     def row_design(self) -> Design:
-        """The rows of the cells, one for each."""
+        """The rows of the observations, one for each."""
         rows = self.cells.rows
         return self.design if rows is None else self.design.picked(rows)
 
     def evenly(self) -> Population:
-        """Return the same cells with columns that keep their spread among each other."""
+        """Return the same observations with columns that keep their spread among each other."""
         design = evenly_scaled(self.design)
         units = replace(self.units, shift=design.shift, inverse_scale=design.inverse_scale)
         told = None if on_device(self.cells.X) else lambda: (self.sums, self.units)
-        return replace(self, design=design, units=units, told=told)
+        return replace(self, design=design, units=units, known_moments=told)
 
     @property
     def by_rows(self) -> bool:
@@ -120,14 +120,14 @@ class Population:
 
     @cached_property
     def sums(self) -> GramDatafit:
-        """Second moments of each task's cells."""
-        if self.told is not None:
-            return self.units.turned(*self.told())
+        """Second moments of each task's observations."""
+        if self.known_moments is not None:
+            return self.units.turned(*self.known_moments())
         return cell_grams(self.cells, self.design, self.target)
 
     @cached_property
     def dense(self) -> np.ndarray:
-        """Standardised rows of the cells, with a last column of ones."""
+        """Standardised rows of the observations, with a last column of ones."""
         design = self.row_design
         parts = [design.dense_rows(*part) for part in design.dense_blocks()]
         return with_ones(namespace(parts[0]).concat(parts, axis=0))
@@ -138,11 +138,11 @@ class Population:
         target = namespace(cells.weights).astype(self.target, cells.dtype)
         return choose_datafit(cells, self.design, target, loss, width, fits, lambda: self.sums)
 
-    def gaussian(self, *, own_noise: bool) -> Likelihood:
+    def gaussian(self, *, heteroscedastic: bool) -> Likelihood:
         """Likelihood of values."""
         if self.by_rows:
-            return GaussianRows(own_noise, self._rows_of_tasks)
-        return Gaussian(own_noise, self.sums.on_host())
+            return GaussianRows(heteroscedastic, self._rows_of_tasks)
+        return Gaussian(heteroscedastic, self.sums.on_host())
 
     @cached_property
     def _rows_of_tasks(self) -> TaskRows:
@@ -161,13 +161,13 @@ class Population:
 
 
 def population_of(cells: Any, *, standardize: bool, classification: bool) -> Any:
-    """Cells made ready, wherever they are."""
+    """Observations made ready, wherever they are."""
     if cells.partitioned:
         return cells.population(standardize=standardize, classification=classification)
     return Population.of(cells, standardize=standardize, classification=classification)
 
 
-def check_weights(cells: TaskData) -> None:
+def check_weights(cells: Observations) -> None:
     """Refuse weights of so many rows that nothing is left of the others, or of the prior."""
     heaviest = float(namespace(cells.weights).max(cells.weights))
     if heaviest > MOST_WEIGHT:
@@ -207,8 +207,8 @@ def evenly_scaled(design: Design) -> Design:
     largest = float(spread.max()) or 1.0
     one = 1.0 / (largest * float(np.sqrt(np.mean((spread / largest) ** 2))) or 1.0)
     inverse = np.where(varied, one, 0.0).astype(scale.dtype)
-    change = beside((spread * one).astype(scale.dtype), design.shift)
-    return Design(design.X, design.shift * change, beside(inverse, design.shift))
+    change = asarray_like((spread * one).astype(scale.dtype), design.shift)
+    return Design(design.X, design.shift * change, asarray_like(inverse, design.shift))
 
 
 def too_wide(n_features: int, n_tasks: int) -> bool:

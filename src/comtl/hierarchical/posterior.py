@@ -15,7 +15,7 @@ import numpy as np
 
 from ..datafits.gram_datafit import GramDatafit
 from ..saving.registry import saved
-from .covariances import Structure
+from .covariances import EffectCovariance
 
 LEAST_TOLD = 1e-10
 """Share of what rows say of a direction, to what they say of the best, below which it is open."""
@@ -38,7 +38,7 @@ class Prior:
         Variance of the common slopes; infinite where they are free.
     """
 
-    structure: Structure
+    structure: EffectCovariance
     noise: np.ndarray
     level: float
     mean_variance: float
@@ -49,7 +49,7 @@ class Prior:
         slopes = np.full(self.structure.n_features, 1.0 / self.mean_variance)
         return np.append(slopes, 0.0)
 
-    def with_structure(self, structure: Structure) -> Prior:
+    def with_structure(self, structure: EffectCovariance) -> Prior:
         """Return the same prior with other effects."""
         return replace(self, structure=structure)
 
@@ -97,18 +97,19 @@ class Posterior:
 
 
 def infer(data: GramDatafit, prior: Prior, directions: np.ndarray) -> Posterior:
-    """Posterior of all effects under a prior; ``directions`` as :func:`told_directions` has them.
+    """Posterior of all effects under a prior; ``feature_loadings`` as :func:`estimable_directions`
+    has them.
 
     Examples
     --------
     >>> import numpy as np
     >>> from comtl.datafits.gram_datafit import GramDatafit
-    >>> from comtl.hierarchical.posterior import Prior, infer, told_directions
+    >>> from comtl.hierarchical.posterior import Prior, infer, estimable_directions
     >>> from comtl.hierarchical.covariances import InterceptOnly
     >>> gram = np.array([[[0.0, 0.0], [0.0, 4.0]]] * 2)
     >>> data = GramDatafit(gram, np.array([[0.0, 4.0], [0.0, -4.0]]), np.array([6.0, 6.0]))
     >>> prior = Prior(InterceptOnly(1.0, 1), np.ones(2), 1.0, 1.0)
-    >>> infer(data, prior, told_directions(gram.sum(axis=0))).effects[:, 1]
+    >>> infer(data, prior, estimable_directions(gram.sum(axis=0))).effects[:, 1]
     array([ 0.8, -0.8])
     """
     tasks, size = data.moment.shape
@@ -183,7 +184,8 @@ def common_covariance(
     """Covariance of the common weights, and the log determinant of their precision.
 
     ``stiff`` is what the rows say of it. Free weights are meant in the given directions only, which
-    do not depend on the prior: a direction that came and went would make the evidence jump.
+    do not depend on the prior: a direction that came and went would make the marginal likelihood
+    jump.
     """
     pulled = prior.mean_precision
     if np.isfinite(prior.mean_variance):
@@ -195,7 +197,7 @@ def common_covariance(
     return (turned / values) @ turned.T, float(np.log(values).sum())
 
 
-def told_directions(pooled: np.ndarray) -> np.ndarray:
+def estimable_directions(pooled: np.ndarray) -> np.ndarray:
     """Orthonormal directions of common weights, as columns, that rows with this Gram tell of.
 
     Columns that depend on each other, such as indicators of all levels, or parts and their total,
@@ -204,8 +206,8 @@ def told_directions(pooled: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.hierarchical.posterior import told_directions
-    >>> told_directions(np.array([[2.0, -2.0, 0.0], [-2.0, 2.0, 0.0], [0.0, 0.0, 4.0]])).shape
+    >>> from comtl.hierarchical.posterior import estimable_directions
+    >>> estimable_directions(np.array([[2.0, -2.0, 0.0], [-2.0, 2.0, 0.0], [0.0, 0.0, 4.0]])).shape
     (3, 2)
     """
     size = np.sqrt(np.diagonal(pooled))

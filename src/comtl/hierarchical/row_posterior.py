@@ -17,9 +17,9 @@ from .posterior import (
     Posterior,
     Prior,
     common_covariance,
+    estimable_directions,
     log_determinants,
     restricted_evidence,
-    told_directions,
 )
 
 _CELLS = 2**22
@@ -71,7 +71,7 @@ class TaskRows:
     def directions(self) -> np.ndarray:
         """Directions of common weights that the rows tell of."""
         flat = self.rows.reshape(-1, self.rows.shape[2])
-        return told_directions(flat.T @ flat)
+        return estimable_directions(flat.T @ flat)
 
 
 def laid_out(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -94,7 +94,7 @@ def laid_out(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 def infer_rows(data: TaskRows, prior: Prior, directions: np.ndarray) -> Posterior:
     """Posterior of all effects under a prior; the covariances of single tasks are left out.
 
-    ``directions`` as :func:`comtl.hierarchical.posterior.told_directions` has them.
+    ``feature_loadings`` as :func:`comtl.hierarchical.posterior.estimable_directions` has them.
 
     Examples
     --------

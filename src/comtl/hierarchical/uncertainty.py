@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Array, beside, namespace, on_device, segment_forms, taken
+from ..arrays import Array, asarray_like, namespace, on_device, segment_forms, take
 from ..saving.registry import saved
-from .em import Stage
+from .em import EMIteration
 
 _CELLS = 2**22
 
 
 @saved
 @dataclass(frozen=True, eq=False)
-class Spread:
+class PredictiveVariance:
     """What is not known of the weights, and the noise, of every task and last of a new one.
 
     Parameters
@@ -30,7 +30,7 @@ class Spread:
     noise: np.ndarray
 
     @classmethod
-    def of(cls, stage: Stage) -> Spread:
+    def of(cls, stage: EMIteration) -> PredictiveVariance:
         """Spread at a stage of the fit."""
         prior, posterior = stage.prior, stage.posterior
         fresh = posterior.mean_covariance + prior.structure.covariance
@@ -40,11 +40,13 @@ class Spread:
             np.append(prior.noise, prior.noise.mean()),
         )
 
-    def beside(self, like: Array) -> Spread:
+    def beside(self, like: Array) -> PredictiveVariance:
         """Return the same where an array lies, in its type."""
         if not on_device(like):
             return self
-        return Spread(*(beside(part, like, like.dtype) for part in (self.covariances, self.noise)))
+        return PredictiveVariance(
+            *(asarray_like(part, like, like.dtype) for part in (self.covariances, self.noise))
+        )
 
     def variances(self, rows: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
         """Variance of the target of each row for its task, or for every task.
@@ -64,6 +66,6 @@ class Spread:
         order = np.argsort(codes, kind="stable")
         present, counts = np.unique(codes, return_counts=True)
         offsets = np.concatenate([[0], np.cumsum(counts)])
-        forms = segment_forms(taken(rows, order), taken(covariances, present), offsets)
+        forms = segment_forms(take(rows, order), take(covariances, present), offsets)
         # Forms of no spread at all are zero up to rounding.
-        return xp.clip(taken(forms, np.argsort(order)), min=0.0) + taken(noise, codes)
+        return xp.clip(take(forms, np.argsort(order)), min=0.0) + take(noise, codes)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..clusters import in_order
-from ..engine.alternation import Recipe, Schedule, Step
+from ..engine.alternation import Iteration, Recipe, Schedule
 from ..engine.cluster_exchange import best_of_starts
 from ..engine.memberships import labels_of
 from ..engine.problem import Problem
 from ..factors import Factors
 from ..parameters import require_choice, require_flag, require_integer, require_number
-from ..penalties.factor_penalties import Penalty, spectral
+from ..penalties.factor_penalties import Penalty, rotation_invariant
 from ..rows.blocks import single_blas
 from .factor_model import LEAST, FactorModel, make_penalty
 from .removed import refuses
@@ -52,7 +52,7 @@ class CoClustering(FactorModel):
 
     def _recipe(self, n_features: int, n_columns: int) -> Recipe:
         penalties, ranks = self._penalties(), self._ranks(n_features, n_columns)
-        if spectral(penalties.values()):
+        if rotation_invariant(penalties.values()):
             # They see only the singular values of W, whose rank the shorter side sets:
             # columns beyond it are zero at every optimum, so they are left out of the fit.
             ranks = (min(ranks), min(ranks))
@@ -217,7 +217,7 @@ class TriFactor(CoClustering):
         schedule: Schedule,
         seed: int,
         factors: Factors | None = None,
-    ) -> Iterator[Step]:
+    ) -> Iterator[Iteration]:
         """Yield the fit sweep by sweep; that of hard clusters is the best of several runs."""
         if factors is not None or CLUSTERS not in (self.feature_penalty, self.task_penalty):
             yield from super()._steps(problem, schedule, seed, factors)
@@ -233,10 +233,10 @@ class TriFactor(CoClustering):
     def _cached_clusters(self, side: str) -> np.ndarray:
         """Clusters as the fit made them where they are hard, else from the weights."""
         state, several = self._state, self._columns.index is not None
-        if side == "features" and state.penalties["F"].hard:
+        if side == "features" and state.penalties["F"].discrete:
             return in_order(labels_of(state.factors.F))
         # Beyond two classes a task has a membership for each of them.
-        if side == "tasks" and state.penalties["G"].hard and not several:
+        if side == "tasks" and state.penalties["G"].discrete and not several:
             return in_order(labels_of(self._linear.task_factor))
         return super()._cached_clusters(side)
 

@@ -17,15 +17,16 @@ _BLOCKS = {
         prior_weight : float or None, default=None
             How many tasks the prior of a full covariance counts for; None: as many as features.
         shrink_common : bool, default=False
-            Whether the common slopes are drawn to zero, as far as the evidence asks for. False
-            leaves them free, as a mixed model does, where there are ten rows for each or more.
+            Whether the common slopes are drawn to zero, as far as the marginal likelihood asks for.
+            False leaves them free, as a mixed model does, where there are ten rows for each or
+            more.
         """,
     "stacked": """
         basis : {None, "hinges"}, default=None
-            "hinges" also tries columns of ten values or more with bends at four quantiles, and
+            "hinges" also tries columns of ten values or more with hinges at four quantiles, and
             keeps them where they are better on rows that the members did not see, by more than
             chance explains. ``coef_`` and ``feature_clusters_`` then hold the columns of X first
-            and the bends after them; ``coef_frame()`` names them.
+            and the hinges after them; ``coef_frame()`` names them.
         cv : int, splitter or list of splits, default=5
             Folds on which the members are compared. An int cuts every task (and every class in
             it) into that many parts; the folds depend on nothing else.
@@ -74,10 +75,10 @@ _BLOCKS = {
         max_iter : int, default=500
             Most steps.
         tol : float, default=1e-6
-            Stop once the log evidence can rise by no more than this for each row, by how fast its
-            gains fall.
+            Stop once the log marginal likelihood can rise by no more than this for each row, by how
+            fast its gains fall.
         verbose : int, default=0
-            Whether to show the evidence after each step, through the logger "comtl".
+            Whether to show the marginal likelihood after each step, through the logger "comtl".
         """,
     "hierarchical_attributes": """
         tasks_ : ndarray of shape (n_tasks,)
@@ -91,7 +92,7 @@ _BLOCKS = {
         log_evidence_ : float
             Logarithm of the restricted likelihood, or its bound for classes, in standardised units.
         objective_history_ : ndarray of shape (n_steps + 1,)
-            Log evidence plus log priors at the start and after each step; never falls.
+            Log marginal likelihood plus log priors at the start and after each step; never falls.
         n_iter_, converged_ : int, bool
             Steps done, and whether they came to an end.
         feature_clusters_, task_clusters_ : ndarrays
@@ -307,7 +308,7 @@ _BLOCKS = {
         best_params_ : dict
             The chosen setting.
         best_score_ : float
-            Its mean held-out loss a cell, negative: higher is better.
+            Its mean held-out loss per observation, negative: higher is better.
         cv_results_ : dict
             Settings under "params", their scores under "mean_test_score" and "std_test_score".
         """,
@@ -328,10 +329,10 @@ _CLASSIFIER = {
     "multiclass": " or (n_tasks, n_classes, n_features)",
 }
 
-Class = TypeVar("Class", bound=type)
+Documented = TypeVar("Documented", bound=type)
 
 
-def documented(cls: Class) -> Class:
+def documented(cls: Documented) -> Documented:
     """Fill ``<name>`` lines of a class docstring with the shared texts.
 
     Examples

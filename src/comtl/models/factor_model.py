@@ -16,11 +16,11 @@ from sklearn.utils import check_random_state
 from ..adapt import Adaptation, adapt_columns, within_span
 from ..arrays import Array
 from ..datafits.rows_datafit import RowsDatafit
-from ..engine.alternation import Recipe, Schedule, Step, alternate, resume
+from ..engine.alternation import Iteration, Recipe, Schedule, alternate, resume
 from ..engine.checkpoints import Checkpoint
 from ..engine.memberships import Membership
-from ..engine.problem import Columns, Problem, build_problem
-from ..engine.progress import UNWATCHED, Watch, logger, progress_shown
+from ..engine.problem import OutputColumns, Problem, build_problem
+from ..engine.progress import SILENT, FitProgress, logger, progress_shown
 from ..engine.starts import start_state
 from ..factors import Factors, State, padded
 from ..losses import Logistic, Loss, Squared
@@ -29,7 +29,7 @@ from ..penalties.factor_penalties import L1, Free, NonNegative, Penalty, Ridge, 
 from ..penalties.learned_relation import LearnedRelation
 from ..penalties.relations import Relation
 from ..rows.blocks import single_blas
-from ..rows.observations import TaskData
+from ..rows.observations import Observations
 from .training import CellModel
 
 LEAST = 1e-10
@@ -118,7 +118,7 @@ class FactorModel(CellModel):
             start_smoothing=max(1.0, self.smoothing),
         )
 
-    def _problem(self, data: TaskData, columns: Columns, *, fits: int = 1) -> Problem:
+    def _problem(self, data: Observations, columns: OutputColumns, *, fits: int = 1) -> Problem:
         """Rows made ready for so many fits."""
         cells = self._binary(data, columns)
         recipe = self._recipe(cells.n_features, cells.n_tasks)
@@ -135,17 +135,19 @@ class FactorModel(CellModel):
         )
         return problem if columns.index is None else replace(problem, labels=columns.label)
 
-    def _learn(self, data: TaskData, columns: Columns, watch: Watch = UNWATCHED) -> None:
+    def _learn(
+        self, data: Observations, columns: OutputColumns, watch: FitProgress = SILENT
+    ) -> None:
         kept = Checkpoint.of(self.checkpoint, self, data)
         self._run(self._problem(data, columns), data, columns, kept, watch)
 
     def _run(
         self,
         problem: Problem,
-        data: TaskData,
-        columns: Columns,
+        data: Observations,
+        columns: OutputColumns,
         kept: Checkpoint,
-        watch: Watch,
+        watch: FitProgress,
     ) -> None:
         """Alternate to the end and keep what came of it.
 
@@ -153,7 +155,7 @@ class FactorModel(CellModel):
         where it is, and its checkpoint with it.
         """
         history: list[float] = []
-        step: Step | None = None
+        step: Iteration | None = None
         if found := kept.get("run"):
             seed, history, step = found["seed"], found["history"], found["step"]
             steps = resume(problem.datafit, step, self._schedule())
@@ -161,24 +163,24 @@ class FactorModel(CellModel):
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             steps = self._steps(problem, self._schedule(), seed)
 
-        def more(step: Step) -> bool:
+        def more(step: Iteration) -> bool:
             return not step.converged and step.sweep < self.max_iter
 
-        def fitted(step: Step) -> dict[str, Any]:
+        def fitted(step: Iteration) -> dict[str, Any]:
             model = copy.copy(self)
             model._keep(step, history, problem, data, columns, seed)
             return dict(vars(model))
 
         try:
             with progress_shown(self.verbose), single_blas():
-                for step in watch.each(steps, "sweep", more=more, fitted=fitted):
+                for step in watch.iterate(steps, "sweep", more=more, fitted=fitted):
                     history.append(step.objective)
                     logger.info("sweep %d: objective %.10g", step.sweep, step.objective)
                     if step.sweep:
-                        kept.note("run", {"seed": seed, "history": history, "step": step})
+                        kept.save_later("run", {"seed": seed, "history": history, "step": step})
         except KeyboardInterrupt:
             kept.flush()
-            if step is None or not watch.outermost:
+            if step is None or not watch.is_root:
                 raise
             warnings.warn(
                 f"Interrupted after sweep {step.sweep}; the model of that sweep is kept.",
@@ -203,7 +205,7 @@ class FactorModel(CellModel):
         schedule: Schedule,
         seed: int,
         factors: Factors | None = None,
-    ) -> Iterator[Step]:
+    ) -> Iterator[Iteration]:
         """Yield the fit sweep by sweep, from ``factors`` if given."""
         recipe = self._recipe(problem.datafit.n_features, problem.datafit.n_tasks)
         with single_blas():
@@ -226,11 +228,11 @@ class FactorModel(CellModel):
 
     def _keep(
         self,
-        step: Step,
+        step: Iteration,
         history: list[float],
         problem: Problem,
-        data: TaskData,
-        columns: Columns,
+        data: Observations,
+        columns: OutputColumns,
         seed: int,
     ) -> None:
         factors, units = step.state.factors, problem.units
@@ -280,7 +282,7 @@ class FactorModel(CellModel):
         return self._joined(data, columns, new)
 
     def _within(
-        self, fit: RowsDatafit, state: State, whitener: Array | None
+        self, fit: RowsDatafit, state: State, whitening: Array | None
     ) -> tuple[Array, Array]:
         """Task factor and intercepts of new tasks without a residual."""
-        return within_span(fit, state, whitener)
+        return within_span(fit, state, whitening)

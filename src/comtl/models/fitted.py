@@ -13,14 +13,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Array, namespace, on_device, picked, place_of, taken, to_numpy
+from ..arrays import Array, device_name, namespace, on_device, take, take_pairs, to_numpy
 from ..clusters import cluster_rows, embeddings
-from ..engine.problem import Columns, Units
+from ..engine.problem import OutputColumns, Scaling
 from ..factors import padded
 from ..linear import LinearTasks, numpy_copy
 from ..losses import Loss
 from ..rows.frames import is_frame
-from ..rows.observations import TaskData
+from ..rows.observations import Observations
 from ..rows.reading import check_finite, encode_tasks, read_rows
 from ..saving import ModelFileError, save
 from ..saving.registry import belongs, saved
@@ -31,7 +31,12 @@ DERIVED = frozenset(
     {"_extended", "_cluster_cache", "task_factor_", "shared_coef_", "_skl_callbacks"}
 )
 """What :meth:`FittedTasks._set_linear` makes of the weights, and what belongs to the session."""
-NEEDED = {"tasks_": np.ndarray, "_linear": LinearTasks, "_columns": Columns, "_units": Units}
+NEEDED = {
+    "tasks_": np.ndarray,
+    "_linear": LinearTasks,
+    "_columns": OutputColumns,
+    "_units": Scaling,
+}
 """What every fitted model has."""
 
 
@@ -47,7 +52,7 @@ class FittedTasks(Shown):
     """Whether the model works on arrays of other libraries than NumPy."""
     _levels_tell: bool = False
     """Whether clusters of tasks count what tasks differ by at the mean of the features."""
-    _units: Units
+    _units: Scaling
     _multi_output: bool
     _seed: int
     _widths: tuple[int, int]
@@ -58,19 +63,19 @@ class FittedTasks(Shown):
 
     @abstractmethod
     def _loss(self) -> Loss:
-        """Loss of a cell."""
+        """Loss of an observation."""
 
     @abstractmethod
-    def _held_out_loss(self, data: TaskData, unit: float) -> float:
-        """Weighted mean loss of cells that fit did not see, targets measured in ``unit``."""
+    def _held_out_loss(self, data: Observations, unit: float) -> float:
+        """Weighted mean loss of observations that fit did not see, targets measured in ``unit``."""
 
     @abstractmethod
     def _clusters(self) -> tuple[int | None, int | None]:
         """How many feature and task clusters to report; None leaves it to the weights."""
 
     @abstractmethod
-    def _binary(self, data: TaskData, columns: Columns) -> TaskData:
-        """Cells as the engine takes them."""
+    def _binary(self, data: Observations, columns: OutputColumns) -> Observations:
+        """Observations as the engine takes them."""
 
     @property
     @abstractmethod
@@ -112,7 +117,7 @@ class FittedTasks(Shown):
         if on_device(values):
             xp = namespace(values)
             blank = xp.zeros((1, *values.shape[1:]), dtype=values.dtype)
-            flat = taken(xp.concat([values, blank], axis=0), index.ravel() % (values.shape[0] + 1))
+            flat = take(xp.concat([values, blank], axis=0), index.ravel() % (values.shape[0] + 1))
             return xp.reshape(flat, (*index.shape, *values.shape[1:]))
         table = np.zeros((*index.shape, *values.shape[1:]), dtype=values.dtype)
         table[self._columns.task, self._columns.label] = values
@@ -158,11 +163,11 @@ class FittedTasks(Shown):
         levels = to_numpy(self._linear.intercepts) + slopes
         return levels - levels.mean()
 
-    def _cell_scores(self, data: TaskData, codes: np.ndarray) -> Array:
-        """Score of each cell of other data for a column of the extended weights."""
+    def _cell_scores(self, data: Observations, codes: np.ndarray) -> Array:
+        """Score of each observation of other data for a column of the extended weights."""
         if data.rows is None:
             return self._extended.scores(data.X, codes)
-        return picked(self._extended.table(data.X), data.rows, codes)
+        return take_pairs(self._extended.table(data.X), data.rows, codes)
 
     def _scores(self, X: Any, codes: np.ndarray | None) -> Array:
         """Scores of rows for the columns that ``codes`` name, or for all tasks without them."""
@@ -172,9 +177,9 @@ class FittedTasks(Shown):
             check_finite(X, self)
         return scores
 
-    def _check_place(self, X: Any) -> None:
+    def _check_device(self, X: Any) -> None:
         """Refuse rows of another library or device than those of the fit."""
-        mine, given = place_of(self._linear.shared), place_of(X)
+        mine, given = device_name(self._linear.shared), device_name(X)
         if mine != given:
             raise TypeError(
                 f"X is an array of {given}, but the model was fitted on {mine}. Pass rows that lie "
@@ -184,7 +189,7 @@ class FittedTasks(Shown):
     def _read_codes(self, X: Any, task: Any) -> tuple[Any, np.ndarray | None]:
         """Validated rows and the task code of each; None where every task is asked for."""
         check_is_fitted(self)
-        self._check_place(X)
+        self._check_device(X)
         X, labels = read_rows(self, X, task)
         if labels is None:
             if self._multi_output:
@@ -291,23 +296,25 @@ class FittedTasks(Shown):
             raise ModelFileError("the weights of the model do not fit each other.")
         self._set_linear(linear)
 
-    def _read_new(self, X: Any, y: Any, task: Any, sample_weight: Any) -> tuple[TaskData, Columns]:
-        """Validated cells of further tasks, and their columns of weights."""
+    def _read_new(
+        self, X: Any, y: Any, task: Any, sample_weight: Any
+    ) -> tuple[Observations, OutputColumns]:
+        """Validated observations of further tasks, and their columns of weights."""
         check_is_fitted(self)
-        self._check_place(X)
-        reader = copy.copy(self)
-        data = self._read_cells(reader, X, y, task, sample_weight)
+        self._check_device(X)
+        schema = copy.copy(self)
+        data = self._read_cells(schema, X, y, task, sample_weight)
         if self._multi_output and not is_frame(y) and self.tasks_.dtype.kind == "i":
             # The columns of an array have no names: they go on counting.
             data = replace(data, tasks=data.tasks + self.tasks_.max() + 1)
         self._refuse_known(data)
-        return data, Columns.of(data)
+        return data, OutputColumns.of(data)
 
     @abstractmethod
-    def _read_cells(self, reader: Any, *cells: Any) -> TaskData:
-        """Validated cells of further tasks; ``reader`` learns what the fit learned of X."""
+    def _read_cells(self, schema: Any, *cells: Any) -> Observations:
+        """Validated observations of further tasks; ``schema`` learns what the fit learned of X."""
 
-    def _refuse_known(self, data: TaskData) -> None:
+    def _refuse_known(self, data: Observations) -> None:
         """Refuse what cannot be joined to the tasks at hand."""
         if data.multi_output != self._multi_output:
             raise ValueError(
@@ -324,7 +331,9 @@ class FittedTasks(Shown):
         if (data.tasks.dtype.kind == "U") != (self.tasks_.dtype.kind == "U"):
             raise ValueError("task must have labels of the same type as in fit, text or numbers.")
 
-    def _joined(self, data: TaskData, columns: Columns, new: tuple[Any, Any, Any]) -> Self:
+    def _joined(
+        self, data: Observations, columns: OutputColumns, new: tuple[Any, Any, Any]
+    ) -> Self:
         """Copy of the model with further columns of weights."""
         model = copy.copy(self)
         model.tasks_ = np.concatenate([self.tasks_, data.tasks])
@@ -333,10 +342,10 @@ class FittedTasks(Shown):
         return model
 
 
-def _append_columns(old: Columns, new: Columns, n_tasks: int) -> Columns:
+def _append_columns(old: OutputColumns, new: OutputColumns, n_tasks: int) -> OutputColumns:
     task = np.concatenate([old.task, new.task + n_tasks])
     label = np.concatenate([old.label, new.label])
     if old.index is None or new.index is None:
-        return Columns(task, label, None)
+        return OutputColumns(task, label, None)
     shifted = np.where(new.index >= 0, new.index + len(old.task), -1)
-    return Columns(task, label, np.concatenate([old.index, shifted]))
+    return OutputColumns(task, label, np.concatenate([old.index, shifted]))

@@ -19,18 +19,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ..arrays import DENSE_BYTES
-from ..batches.batch_run import HeldOut, batched_losses
+from ..batches.batch_run import HeldOutGrams, batched_losses
 from ..batches.batch_start import batchable
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.checkpoints import Checkpoint
-from ..engine.problem import Columns, Problem, grams_of
-from ..engine.progress import Watch, logger
+from ..engine.problem import OutputColumns, Problem, grams_of
+from ..engine.progress import FitProgress, logger
 from ..rows.blocks import single_blas
-from ..rows.observations import TaskData
+from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from .factor_model import FactorModel
 
-CONFIRMED, ROUGH, LOOSE = 3, 30.0, 0.01
+CONFIRMED_SETTINGS, SCREENING_TOL_FACTOR, SCREENING_INNER_TOL = 3, 30.0, 0.01
 """Best settings that must have a fit of their own, how much rougher a screening fit may be, and
 how loose its inner solves; see benchmarks/bench_grid.md."""
 BATCHED = 20_000
@@ -39,20 +39,20 @@ BATCHED = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Training rows in the form that every fit shares, and the cells held out."""
+    """Training rows in the form that every fit shares, and the observations held out."""
 
     problem: Problem
-    columns: Columns
-    train: TaskData
-    test: TaskData
+    columns: OutputColumns
+    train: Observations
+    test: Observations
     unit: float
 
     @classmethod
     def of(
-        cls, models: Sequence[FactorModel], train: TaskData, test: TaskData, unit: float
+        cls, models: Sequence[FactorModel], train: Observations, test: Observations, unit: float
     ) -> Fold:
         """Make the rows ready for the widest of the models; losses are measured in ``unit``."""
-        columns = Columns.of(train)
+        columns = OutputColumns.of(train)
         size = train.n_features, len(columns.task)
         widest = max(models, key=lambda model: model._recipe(*size).ranks[0])
         problem = widest._problem(train, columns, fits=len(models))
@@ -60,7 +60,7 @@ class Fold:
 
     @property
     def weight(self) -> float:
-        """Weight of the cells held out."""
+        """Weight of the observations held out."""
         return self.test.weight
 
     @property
@@ -74,14 +74,14 @@ class Fold:
         return math.prod(fit.gram.shape) <= limit
 
     @property
-    def held_out(self) -> HeldOut:
+    def held_out(self) -> HeldOutGrams:
         """All that batches need of the rows, in double precision."""
         units, test, train = self.problem.units, self.test, self.problem.datafit
         assert isinstance(train, GramDatafit)
         cells = grams_of(test, units)
         codes = encode_tasks(test.tasks, self.train.tasks)
         scale = (units.target_scale / self.unit) ** 2
-        return HeldOut(train.double, cells.double, codes, scale)
+        return HeldOutGrams(train.double, cells.double, codes, scale)
 
     def losses(self, models: Iterable[FactorModel], *, screen: bool) -> list[float]:
         """Held-out losses of models, each fitted on its own, or roughly from the one before."""
@@ -91,8 +91,8 @@ class Fold:
             seed = int(check_random_state(model.random_state).randint(2**31 - 1))
             schedule = model._schedule()
             if screen:
-                inner = replace(schedule.inner, tol=max(schedule.inner.tol, LOOSE))
-                schedule = replace(schedule, tol=ROUGH * schedule.tol, inner=inner)
+                inner = replace(schedule.inner, tol=max(schedule.inner.tol, SCREENING_INNER_TOL))
+                schedule = replace(schedule, tol=SCREENING_TOL_FACTOR * schedule.tol, inner=inner)
             *_, step = model._steps(self.problem, schedule, seed, earlier)
             if screen:
                 earlier = step.state.factors
@@ -101,11 +101,11 @@ class Fold:
         return found
 
 
-def _held_out_loss(model: FactorModel, unit: float, test: TaskData) -> float:
+def _held_out_loss(model: FactorModel, unit: float, test: Observations) -> float:
     return model._held_out_loss(test, unit)
 
 
-def distinct(models: Sequence[FactorModel], size: tuple[int, int]) -> list[int]:
+def unique_recipes(models: Sequence[FactorModel], size: tuple[int, int]) -> list[int]:
     """First place of the setting that each comes to; ``size`` counts features and columns."""
     keys = [(model._recipe(*size).ranks, *model._place()) for model in models]
     seen = {key: place for place, key in reversed(list(enumerate(keys)))}
@@ -120,7 +120,7 @@ def grid_losses(
     warm: bool,
     n_jobs: int | None,
     kept: Checkpoint,
-    watch: Watch,
+    watch: FitProgress,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Held-out loss of every setting (folds × settings), and the weight of each fold.
 
@@ -132,7 +132,7 @@ def grid_losses(
     Interrupted by the user who watches, the losses of the folds that are finished stand for all;
     unwatched, the interruption goes on its way.
     """
-    first = distinct(models, size)
+    first = unique_recipes(models, size)
     places = sorted(set(first), key=lambda place: models[place]._place()[1])
     held_out = _held_out([models[place] for place in places], size, folds)
     if held_out is not None:
@@ -157,7 +157,7 @@ def grid_losses(
         losses[:, fresh] = again[:, fresh]
         settled |= wanted
         mean = np.average(losses, axis=0, weights=weights)
-        wanted = set(sorted(places, key=mean.__getitem__)[:CONFIRMED])
+        wanted = set(sorted(places, key=mean.__getitem__)[:CONFIRMED_SETTINGS])
     return losses[:, first], weights
 
 
@@ -168,7 +168,7 @@ def _run(
     folds: Callable[[], Iterator[Fold]],
     n_jobs: int | None,
     kept: Checkpoint,
-    watch: Watch,
+    watch: FitProgress,
     screen: bool,
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     """Losses of the settings in some groups (of the others, infinity), weights of the folds.
@@ -197,15 +197,15 @@ def _run(
     wanted: list[tuple[int, int]] = []
     try:
         results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs())
-        for place, values in enumerate(watch.each(results, "fit on a fold")):
+        for place, values in enumerate(watch.iterate(results, "fit on a fold")):
             known[names[place]] = values
-            kept.note(name(*names[place]), values)
+            kept.save_later(name(*names[place]), values)
             if all((names[place][0], group) in known for group in range(len(groups))):
                 kept.flush()
             logger.info("%d fits on folds done", len(known))
     except KeyboardInterrupt:
         kept.flush()
-        if not watch.outermost:
+        if not watch.is_root:
             raise
     # A callback may end it early too.
     complete = bool(wanted) and len(known) == len(wanted)
@@ -231,7 +231,7 @@ def _warn_of_interruption() -> None:
 
 def _held_out(
     models: Sequence[FactorModel], size: tuple[int, int], folds: Callable[[], Iterator[Fold]]
-) -> list[HeldOut] | None:
+) -> list[HeldOutGrams] | None:
     """Folds as batches take them; None where batches do not serve."""
     if models[0]._classification or not all(batchable(it._recipe(*size)) for it in models):
         return None
@@ -246,11 +246,11 @@ def _held_out(
 def _run_batches(
     models: Sequence[FactorModel],
     places: list[int],
-    folds: list[HeldOut],
+    folds: list[HeldOutGrams],
     *,
     n_jobs: int | None,
     kept: Checkpoint,
-    watch: Watch,
+    watch: FitProgress,
 ) -> np.ndarray:
     """Losses of the settings at some places (of the others, infinity) on all folds.
 
@@ -272,19 +272,19 @@ def _run_batches(
     jobs = (delayed(_batch)([models[p] for p in group], folds, together) for group in left)
     try:
         results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
-        for number, values in enumerate(watch.each(results, "batch of fits")):
+        for number, values in enumerate(watch.iterate(results, "batch of fits")):
             losses[:, left[number]] = values
-            kept.put(f"batch {left[number]}", values)
+            kept.save(f"batch {left[number]}", values)
             logger.info("%d fits on folds done", values.size)
     except KeyboardInterrupt:
-        if not watch.outermost or not np.isfinite(losses).any():
+        if not watch.is_root or not np.isfinite(losses).any():
             raise
     if not np.isfinite(losses[0, places]).all():
         _warn_of_interruption()
     return losses
 
 
-def _batch(models: list[FactorModel], folds: list[HeldOut], together: bool) -> np.ndarray:
+def _batch(models: list[FactorModel], folds: list[HeldOutGrams], together: bool) -> np.ndarray:
     """Held-out losses of models, fitted in one batch (folds × models)."""
     recipes = [
         [model._recipe(fold.train.n_features, fold.train.n_tasks) for model in models]

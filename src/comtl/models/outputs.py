@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 
-from ..arrays import Array, beside, namespace, on_device, picked, to_numpy, weighted_mean
-from ..engine.problem import Columns, binary_cells, signs
+from ..arrays import Array, asarray_like, namespace, on_device, take_pairs, to_numpy, weighted_mean
+from ..engine.problem import OutputColumns, binary_cells, signs
 from ..rows.frames import is_partitioned, read_classes, read_numbers
-from ..rows.observations import TaskData
+from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from .training import TaskModel, by_partition
 
@@ -23,10 +23,10 @@ class RegressorOutputs(RegressorMixin, TaskModel):
     def _classification(self) -> bool:
         return False
 
-    def _binary(self, data: TaskData, columns: Columns) -> TaskData:
+    def _binary(self, data: Observations, columns: OutputColumns) -> Observations:
         return data
 
-    def _held_out_loss(self, data: TaskData, unit: float) -> float:
+    def _held_out_loss(self, data: Observations, unit: float) -> float:
         codes = encode_tasks(data.tasks, self.tasks_)[data.codes]
         gap = (data.y - self._cell_scores(data, codes)) / unit
         return weighted_mean(gap**2, data.weights)
@@ -51,7 +51,7 @@ class RegressorOutputs(RegressorMixin, TaskModel):
         return self._scores(X, codes)
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
-        """Return R²; for a two-dimensional ``y`` its mean over columns, missing cells left out.
+        """Return R²; for a two-dimensional ``y`` its mean over columns, missing entries left out.
 
         Parameters
         ----------
@@ -89,10 +89,10 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
     def _classification(self) -> bool:
         return True
 
-    def _binary(self, data: TaskData, columns: Columns) -> TaskData:
+    def _binary(self, data: Observations, columns: OutputColumns) -> Observations:
         return binary_cells(data, columns)
 
-    def _describe(self, data: TaskData, columns: Columns) -> None:
+    def _describe(self, data: Observations, columns: OutputColumns) -> None:
         assert data.classes is not None
         self.classes_ = data.classes
         super()._describe(data, columns)
@@ -128,13 +128,13 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         seen = places >= 0
         scores = self._scores(X, np.maximum(places, 0))
         xp = namespace(scores)
-        seen = beside(seen, scores)
+        seen = asarray_like(seen, scores)
         none = xp.full_like(scores, float("inf"))
         lowest = xp.min(xp.where(seen, scores, none), axis=1, keepdims=True)
         below = lowest - xp.maximum(xp.ones_like(lowest), xp.abs(lowest))
         return xp.where(seen, scores, below), seen
 
-    def _cuts_within(self, codes: np.ndarray | None) -> np.ndarray | None:
+    def _thresholds_of(self, codes: np.ndarray | None) -> np.ndarray | None:
         """What scores of two classes were lowered by after the odds were known; None: nothing.
 
         One number for each code, or for each task without codes.
@@ -159,11 +159,11 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         X, codes = self._read_codes(X, task)
         scores, seen = self._decisions(X, codes)
         if seen is not None:
-            return self._loss().shares(scores, seen)
-        cuts = self._cuts_within(codes)
+            return self._loss().class_probabilities(scores, seen)
+        cuts = self._thresholds_of(codes)
         if cuts is not None:
-            scores = scores + beside(cuts, scores, scores.dtype)
-        chance = self._loss().chance
+            scores = scores + asarray_like(cuts, scores, scores.dtype)
+        chance = self._loss().probability
         # Of minus the score rather than one minus the chance, which would lose small ones.
         if codes is None:
             return chance(scores)
@@ -210,7 +210,7 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         X, task
             Rows, as in predict.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            True classes; missing cells are left out.
+            True classes; missing entries are left out.
         sample_weight : array-like of shape (n_samples,) or that of y, optional
             Weights.
 
@@ -231,7 +231,7 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
     def _known_classes(self) -> np.ndarray | None:
         return self.classes_
 
-    def _held_out_loss(self, data: TaskData, unit: float) -> float:
+    def _held_out_loss(self, data: Observations, unit: float) -> float:
         codes = encode_tasks(data.tasks, self.tasks_)[data.codes]
         if self._columns.index is None:
             scores = self._cell_scores(data, codes)
@@ -239,8 +239,8 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         else:
             # Several classes: the Brier score.
             scores, seen = self._decisions(data.X, codes)
-            chance = self._loss().shares(scores, seen)
-            own = picked(chance, np.arange(len(codes)), data.y)
+            chance = self._loss().class_probabilities(scores, seen)
+            own = take_pairs(chance, np.arange(len(codes)), data.y)
             value = namespace(chance).sum(chance**2, axis=1) - 2.0 * own + 1.0
         return weighted_mean(value, data.weights)
 
@@ -266,9 +266,9 @@ def mean_over_columns(
     sample_weight: Any,
     least: int = 1,
 ) -> float:
-    """Metric of one column, or its mean over the columns of a table with missing cells.
+    """Metric of one column, or its mean over the columns of a table with missing entries.
 
-    Columns with too few cells for the metric, fewer than ``least``, are left out.
+    Columns with too few observations for the metric, fewer than ``floor``, are left out.
     """
     sample_weight = to_numpy(sample_weight)
     if truth.ndim == 1:

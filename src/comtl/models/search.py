@@ -10,21 +10,21 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..engine.checkpoints import Checkpoint
-from ..engine.problem import Columns
-from ..engine.progress import UNWATCHED, Watch, progress_shown
+from ..engine.problem import OutputColumns
+from ..engine.progress import SILENT, FitProgress, progress_shown
 from ..parameters import require_flag, require_integer, require_number
-from ..rows.fit_input import Rows
-from ..rows.observations import TaskData
+from ..rows.fit_input import FitInput
+from ..rows.observations import Observations
 from .factor_model import FactorModel
 from .grid import Fold, grid_losses
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """Held-out losses (folds × settings) in squares of ``unit``, and what they were found on."""
 
-    data: TaskData
-    columns: Columns
+    data: Observations
+    columns: OutputColumns
     losses: np.ndarray
     weights: np.ndarray
     unit: float
@@ -32,7 +32,7 @@ class Found:
 
     @property
     def mean(self) -> np.ndarray:
-        """Mean loss a cell of each setting."""
+        """Mean loss per observation of each setting."""
         return np.average(self.losses, axis=0, weights=self.weights)
 
     @property
@@ -42,45 +42,45 @@ class Found:
 
 
 def search(
-    reader: FactorModel,
+    schema: FactorModel,
     models: Sequence[FactorModel],
-    rows: Rows,
+    rows: FitInput,
     *,
     cv: Any,
     warm: bool = True,
     n_jobs: int | None = None,
     checkpoint: str | None = None,
-    watch: Watch = UNWATCHED,
-) -> Found:
+    watch: FitProgress = SILENT,
+) -> SearchResult:
     """Held-out losses of settings of one kind of model.
 
-    ``reader`` learns the columns of the rows; ``models`` differ in penalties and ranks only.
+    ``schema`` learns the columns of the rows; ``models`` differ in penalties and ranks only.
     Interrupted by the user, only a search that is watched makes do with the folds it has.
     """
     for model in models:
         model._check_parameters()
-    data = rows.read(reader)
-    rows, data = rows.nearby(reader, data)
+    data = rows.read(schema)
+    rows, data = rows.nearby(schema, data)
     # Losses are compared in units of the target, whose squares may be out of range.
-    unit = 1.0 if reader._classification else data.reach or 1.0
+    unit = 1.0 if schema._classification else data.max_abs or 1.0
     n_jobs = None if data.on_device else n_jobs  # Processes would each copy the rows.
 
     def folds() -> Iterator[Fold]:
-        for split in rows.splits(reader, cv):
+        for split in rows.splits(schema, cv):
             train, test = (
                 rows.take(part).read(models[0], classes=data.classes, partial=True)
                 for part in split
             )
             yield Fold.of(models, train, test, unit)
 
-    columns = Columns.of(data)
+    columns = OutputColumns.of(data)
     size = data.n_features, len(columns.task)
-    kept = Checkpoint.of(checkpoint, reader, data)
+    kept = Checkpoint.of(checkpoint, schema, data)
     with rows.side_by_side(n_jobs) as jobs:
         losses, weights = grid_losses(
             models, size, folds, warm=warm, n_jobs=jobs, kept=kept, watch=watch
         )
-    return Found(data, columns, losses, weights, unit, kept)
+    return SearchResult(data, columns, losses, weights, unit, kept)
 
 
 class CrossValidated(FactorModel):
@@ -117,7 +117,7 @@ class CrossValidated(FactorModel):
         taken = {name: own[name] for name in self._plain_class().get_params() if name in own}
         return self._plain_class(**{**taken, **setting})
 
-    def _fit(self, rows: Rows, watch: Watch) -> None:
+    def _fit(self, rows: FitInput, watch: FitProgress) -> None:
         """Choose the setting by cross-validation and fit it to all rows."""
         grid = self._grid()
         require_flag("warm_path", self.warm_path)

@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import on_device, place_of, to_numpy
-from ..engine.problem import Columns
+from ..arrays import device_name, on_device, to_numpy
+from ..engine.problem import OutputColumns
 from ..linear import LinearTasks, numpy_copy
-from ..phrases import counted
+from ..phrases import count_noun
 
 
 def names_of_features(
@@ -63,7 +63,7 @@ class Shown(BaseEstimator, ABC):
     # Declared for type checkers; constructors and fits set them.
     task_column: str | int | None
     tasks_: np.ndarray
-    _columns: Columns
+    _columns: OutputColumns
     _linear: LinearTasks
 
     @property
@@ -198,7 +198,8 @@ class Shown(BaseEstimator, ABC):
 
         if on_device(X):
             raise TypeError(
-                f"report compares models on the host, but X lies in {place_of(X)}; pass arrays of "
+                f"report compares models on the host, but X lies in {device_name(X)}; pass "
+                "arrays of "
                 "NumPy, or no rows at all for a page of the model alone."
             )
         return report_of(numpy_copy(self), path, (X, y, task, sample_weight), title)
@@ -214,8 +215,11 @@ class Shown(BaseEstimator, ABC):
 
     def _summary(self) -> str:
         """Size and outcome of the fit, in one line."""
-        parts = [counted(len(self.tasks_), "task"), counted(len(self._feature_names()), "feature")]
+        parts = [
+            count_noun(len(self.tasks_), "task"),
+            count_noun(len(self._feature_names()), "feature"),
+        ]
         if self._known_classes is not None:
-            parts.append(counted(len(self._known_classes), "class", "classes"))
-        parts.append(counted(len(np.unique(self.task_clusters_)), "cluster") + " of tasks")
+            parts.append(count_noun(len(self._known_classes), "class", "classes"))
+        parts.append(count_noun(len(np.unique(self.task_clusters_)), "cluster") + " of tasks")
         return ", ".join(parts) + '. model.report("report.html") shows more.'

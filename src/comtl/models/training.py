@@ -10,21 +10,21 @@ from typing import Any, Self
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-from ..engine.problem import Columns
-from ..engine.progress import UNWATCHED, Watch
-from ..rows.fit_input import Rows
+from ..engine.problem import OutputColumns
+from ..engine.progress import SILENT, FitProgress
+from ..rows.fit_input import FitInput
 from ..rows.frames import is_partitioned
-from ..rows.observations import TaskData
+from ..rows.observations import Observations
 from .fitted import FittedTasks
 
 
-def rows_of(X: Any, y: Any, task: Any, sample_weight: Any) -> Rows:
+def rows_of(X: Any, y: Any, task: Any, sample_weight: Any) -> FitInput:
     """What a user hands over for a fit: rows in memory, or in partitions."""
     if not is_partitioned(X, y, task, sample_weight):
-        return Rows(X, y, task, sample_weight)
-    from ..distributed.partitioned_input import PartitionedRows
+        return FitInput(X, y, task, sample_weight)
+    from ..distributed.partitioned_input import PartitionedInput
 
-    return PartitionedRows(X, y, task, sample_weight)
+    return PartitionedInput(X, y, task, sample_weight)
 
 
 def by_partition(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,19 +59,19 @@ class TaskModel(CallbackSupportMixin, FittedTasks):
         """Refuse bad parameters before any work."""
 
     @abstractmethod
-    def _fit(self, rows: Rows, watch: Watch) -> None:
+    def _fit(self, rows: FitInput, watch: FitProgress) -> None:
         """Learn from rows, and keep what came of it."""
 
-    def fit_within(self, rows: Rows) -> Self:
+    def _fit_quietly(self, rows: FitInput) -> Self:
         """Fit as a part of a longer computation: an interruption is not held back."""
         self._check_parameters()
-        self._fit(rows, UNWATCHED)
+        self._fit(rows, SILENT)
         return self
 
-    def _read_cells(self, reader: Any, *cells: Any) -> TaskData:
-        return rows_of(*cells).read_more(self, reader)
+    def _read_cells(self, schema: Any, *cells: Any) -> Observations:
+        return rows_of(*cells).read_more(self, schema)
 
-    def _describe(self, data: TaskData, columns: Columns) -> None:
+    def _describe(self, data: Observations, columns: OutputColumns) -> None:
         """Keep what the fit was told."""
         self.tasks_ = data.tasks
         self._columns = columns
@@ -102,19 +102,21 @@ class TaskModel(CallbackSupportMixin, FittedTasks):
         told = {"X": X, "y": y, "metadata": {"task": task, "sample_weight": sample_weight}}
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, **told)
-        self._fit(rows_of(X, y, task, sample_weight), Watch(self, X, y))
+        self._fit(rows_of(X, y, task, sample_weight), FitProgress(self, X, y))
         attributes = partial(dict[str, Any], vars(self))
         context.call_on_fit_task_end(estimator=self, **told, reconstruction_attributes=attributes)
         return self
 
 
 class CellModel(TaskModel):
-    """Abstract model that learns from the cells of all tasks at once."""
+    """Abstract model that learns from the observations of all tasks at once."""
 
     @abstractmethod
-    def _learn(self, data: TaskData, columns: Columns, watch: Watch = UNWATCHED) -> None:
-        """Learn the columns of weights from the cells, and keep what came of it."""
+    def _learn(
+        self, data: Observations, columns: OutputColumns, watch: FitProgress = SILENT
+    ) -> None:
+        """Learn the columns of weights from the observations, and keep what came of it."""
 
-    def _fit(self, rows: Rows, watch: Watch) -> None:
+    def _fit(self, rows: FitInput, watch: FitProgress) -> None:
         data = rows.read(self)
-        self._learn(data, Columns.of(data), watch)
+        self._learn(data, OutputColumns.of(data), watch)

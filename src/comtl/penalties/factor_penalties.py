@@ -3,10 +3,10 @@ r"""What keeps a factor in bounds: one frozen object for each factor of a model.
 A penalty has a smooth part with constant Hessian :math:`αI - NN^\top` acting on the rows of the
 factor, its columns turned where the penalty says so, and, where ``smooth`` is false, a proximal
 step for the rest. Two exponents say how it
-behaves under the moves that leave ``W`` alone: ``degree`` under scaling of the factor, ``root``
-under the split of ``W``'s singular values (1: a nuclear norm, 2: a Frobenius norm, None: not
-invariant under rotation). ``signed`` says that entries may be negative, ``hard`` that rows take
-one of few values, so that steps are moves between these.
+behaves under the moves that leave ``W`` alone: ``homogeneity`` under scaling of the factor,
+``spectral_power`` under the split of ``W``'s singular values (1: a nuclear norm, 2: a Frobenius
+norm, None: not invariant under rotation). ``signed`` says that entries may be negative,
+``discrete`` that rows take one of few values, so that steps are moves between these.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Penalty(ABC):
 
     smooth: ClassVar[bool] = True
     signed: ClassVar[bool] = True
-    hard: ClassVar[bool] = False
-    degree: ClassVar[float | None] = 2.0
-    root: ClassVar[float | None] = None
+    discrete: ClassVar[bool] = False
+    homogeneity: ClassVar[float | None] = 2.0
+    spectral_power: ClassVar[float | None] = None
 
     @abstractmethod
     def value(self, factor: Array) -> float:
@@ -42,7 +42,7 @@ class Penalty(ABC):
         xp = namespace(factor)
         return 2.0 * self.strength, xp.zeros((factor.shape[0], 0), dtype=factor.dtype)
 
-    def turn(self, factor: Array) -> Array | None:
+    def rotation(self, factor: Array) -> Array | None:
         """``B`` such that the Hessian acts on ``Z`` of a step ``Z Bᵀ``; None where it is one."""
         return None
 
@@ -54,11 +54,11 @@ class Penalty(ABC):
         """Proximal step of the part that is not smooth; ``step`` is a length, or one a row."""
         return factor
 
-    def started(self, factor: Array, relative_epsilon: float) -> Penalty:
+    def initialised(self, factor: Array, relative_epsilon: float) -> Penalty:
         """Return the penalty at the start of a fit, any smoothing relative to the factor."""
         return self
 
-    def refreshed(self, factor: Array) -> Penalty:
+    def updated(self, factor: Array) -> Penalty:
         """Return the penalty with what it learns from the factor brought up to date."""
         return self
 
@@ -66,25 +66,25 @@ class Penalty(ABC):
         """Return the penalty brought up to date with its factor times ``scale``."""
         return self
 
-    def pull(self, factor: Array) -> float:
-        """Rate of the value as the factor is scaled up: what the gauge step balances."""
-        return (self.degree or 0.0) * self.value(factor)
+    def scale_derivative(self, factor: Array) -> float:
+        """Rate of the value as the factor is scaled up: what the balance step balances."""
+        return (self.homogeneity or 0.0) * self.value(factor)
 
     def annealed(self, factor: Array, shrink: float, floor: float) -> Penalty:
         """Return the penalty with its smoothing lowered by ``shrink``, not below ``floor``."""
         return self
 
     @property
-    def settled(self) -> bool:
+    def is_annealed(self) -> bool:
         """Whether annealing is over."""
         return True
 
     @property
-    def least(self) -> float:
+    def floor(self) -> float:
         """Value of the best factor by itself, zero: a constant of the objective at rest."""
         return 0.0
 
-    def whitener(self, factor: Array) -> Array | None:
+    def whitening(self, factor: Array) -> Array | None:
         """``L`` such that a new row ``L h`` of the factor costs ``|h|²``; None where none does."""
         return None
 
@@ -106,12 +106,12 @@ class Ridge(Penalty):
     2.0
     """
 
-    root: ClassVar[float | None] = 2.0
+    spectral_power: ClassVar[float | None] = 2.0
 
     def value(self, factor: Array) -> float:
         return self.strength * dot(factor, factor)
 
-    def whitener(self, factor: Array) -> Array | None:
+    def whitening(self, factor: Array) -> Array | None:
         xp = namespace(factor)
         return xp.eye(factor.shape[1], dtype=factor.dtype) / self.strength**0.5
 
@@ -131,7 +131,7 @@ class Free(Penalty):
 
     strength: float = 0.0
 
-    degree: ClassVar[float | None] = 0.0
+    homogeneity: ClassVar[float | None] = 0.0
 
     def value(self, factor: Array) -> float:
         return 0.0
@@ -151,7 +151,7 @@ class L1(Penalty):
     """
 
     smooth: ClassVar[bool] = False
-    degree: ClassVar[float | None] = 1.0
+    homogeneity: ClassVar[float | None] = 1.0
 
     def value(self, factor: Array) -> float:
         xp = namespace(factor)
@@ -199,7 +199,7 @@ class Constraint(Penalty):
 
     smooth: ClassVar[bool] = False
     signed: ClassVar[bool] = False
-    degree: ClassVar[float | None] = None
+    homogeneity: ClassVar[float | None] = None
 
     def value(self, factor: Array) -> float:
         return 0.0
@@ -236,13 +236,13 @@ class Simplex(Constraint):
         return positive(factor - xp.max(excess, axis=1, keepdims=True))
 
 
-def spectral(penalties: Iterable[Penalty]) -> bool:
+def rotation_invariant(penalties: Iterable[Penalty]) -> bool:
     """Whether penalties see the singular values of their factors only, so that factors may turn.
 
     Examples
     --------
-    >>> from comtl.penalties.factor_penalties import L1, Ridge, spectral
-    >>> spectral([Ridge(1.0)]), spectral([Ridge(1.0), L1(1.0)])
+    >>> from comtl.penalties.factor_penalties import L1, Ridge, rotation_invariant
+    >>> rotation_invariant([Ridge(1.0)]), rotation_invariant([Ridge(1.0), L1(1.0)])
     (True, False)
     """
-    return all(penalty.root is not None for penalty in penalties)
+    return all(penalty.spectral_power is not None for penalty in penalties)

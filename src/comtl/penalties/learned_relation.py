@@ -43,21 +43,21 @@ class LearnedRelation(Penalty):
     epsilon: float = 1.0
     lowest: float = 0.0
     relation: Relation = _NOT_LEARNED
-    at_rest: bool = False
+    converged: bool = False
 
-    root: ClassVar[float | None] = 1.0
+    spectral_power: ClassVar[float | None] = 1.0
 
     @classmethod
     def start(cls, strength: float, factor: Array, relative_epsilon: float) -> LearnedRelation:
         """Return the penalty at a starting factor, smoothed relative to its largest root."""
-        return cls(strength).started(factor, relative_epsilon)
+        return cls(strength).initialised(factor, relative_epsilon)
 
-    def started(self, factor: Array, relative_epsilon: float) -> LearnedRelation:
+    def initialised(self, factor: Array, relative_epsilon: float) -> LearnedRelation:
         scale = leading_square(factor)
         epsilon = relative_epsilon * scale
         relation = Relation.of_factor(factor, epsilon)
         return replace(
-            self, epsilon=epsilon, lowest=1e-12 * scale, relation=relation, at_rest=False
+            self, epsilon=epsilon, lowest=1e-12 * scale, relation=relation, converged=False
         )
 
     def value(self, factor: Array) -> float:
@@ -76,34 +76,34 @@ class LearnedRelation(Penalty):
     def gradient(self, factor: Array) -> Array:
         return 2.0 * self.strength * self.relation.solve(factor)
 
-    def refreshed(self, factor: Array) -> LearnedRelation:
+    def updated(self, factor: Array) -> LearnedRelation:
         return replace(self, relation=Relation.of_factor(factor, self.epsilon))
 
     def scaled(self, scale: float) -> LearnedRelation:
         return replace(self, relation=self.relation.resized(scale, self.epsilon))
 
-    def pull(self, factor: Array) -> float:
+    def scale_derivative(self, factor: Array) -> float:
         return dot(self.gradient(factor), factor)
 
     def annealed(self, factor: Array, shrink: float, floor: float) -> LearnedRelation:
         # Once at rest it stays: following the factor's scale any further would drag ε down.
-        if self.at_rest:
+        if self.converged:
             return self
         largest = float(namespace(factor).max(self.relation.roots)) ** 2 - self.epsilon
         target = max(floor * largest, self.lowest)
         epsilon = min(self.epsilon, max(shrink * self.epsilon, target))
         relation = self.relation.resized(1.0, epsilon)
-        return replace(self, epsilon=epsilon, relation=relation, at_rest=epsilon <= target)
+        return replace(self, epsilon=epsilon, relation=relation, converged=epsilon <= target)
 
     @property
-    def settled(self) -> bool:
-        return self.at_rest
+    def is_annealed(self) -> bool:
+        return self.converged
 
     @property
-    def least(self) -> float:
+    def floor(self) -> float:
         return self.strength * self.epsilon * self.relation.shape[0] ** 2
 
-    def whitener(self, factor: Array) -> Array | None:
+    def whitening(self, factor: Array) -> Array | None:
         # A row g raises the value by strength·trace·g (FᵀF + εI)^(-1/2) gᵀ, to first order.
         xp = namespace(factor)
         values, basis = xp.linalg.eigh(factor.T @ factor)
@@ -128,13 +128,13 @@ class RidgedRelation(LearnedRelation):
     >>> import numpy as np
     >>> from comtl.penalties.learned_relation import RidgedRelation
     >>> factor = np.array([[3.0], [4.0]])
-    >>> round(RidgedRelation(1.0, ridge=2.0).started(factor, 1e-8).value(factor), 2)
+    >>> round(RidgedRelation(1.0, ridge=2.0).initialised(factor, 1e-8).value(factor), 2)
     75.01
     """
 
     ridge: float = 0.0
 
-    root: ClassVar[float | None] = None
+    spectral_power: ClassVar[float | None] = None
 
     def value(self, factor: Array) -> float:
         return super().value(factor) + self.ridge * dot(factor, factor)
@@ -163,7 +163,7 @@ class AcrossColumns(Penalty):
     >>> import numpy as np
     >>> from comtl.penalties.learned_relation import AcrossColumns, LearnedRelation
     >>> factor = np.array([[3.0], [4.0]])
-    >>> across = AcrossColumns.of(LearnedRelation(1.0)).started(factor, relative_epsilon=1e-8)
+    >>> across = AcrossColumns.of(LearnedRelation(1.0)).initialised(factor, relative_epsilon=1e-8)
     >>> round(across.value(factor), 4), across.relation.shape
     (25.0, (1, 1))
     """
@@ -186,7 +186,7 @@ class AcrossColumns(Penalty):
     def curvature(self, factor: Array) -> tuple[float, Array]:
         return 1.0, super().curvature(factor)[1]
 
-    def turn(self, factor: Array) -> Array:
+    def rotation(self, factor: Array) -> Array:
         alpha, low = self.between.curvature(factor.T)
         xp = namespace(factor)
         values, basis = xp.linalg.eigh(alpha * xp.eye(low.shape[0], dtype=low.dtype) - low @ low.T)
@@ -197,26 +197,26 @@ class AcrossColumns(Penalty):
     def gradient(self, factor: Array) -> Array:
         return self.between.gradient(factor.T).T
 
-    def started(self, factor: Array, relative_epsilon: float) -> AcrossColumns:
-        return replace(self, between=self.between.started(factor.T, relative_epsilon))
+    def initialised(self, factor: Array, relative_epsilon: float) -> AcrossColumns:
+        return replace(self, between=self.between.initialised(factor.T, relative_epsilon))
 
-    def refreshed(self, factor: Array) -> AcrossColumns:
-        return replace(self, between=self.between.refreshed(factor.T))
+    def updated(self, factor: Array) -> AcrossColumns:
+        return replace(self, between=self.between.updated(factor.T))
 
     def annealed(self, factor: Array, shrink: float, floor: float) -> AcrossColumns:
         return replace(self, between=self.between.annealed(factor.T, shrink, floor))
 
     @property
-    def settled(self) -> bool:
-        return self.between.settled
+    def is_annealed(self) -> bool:
+        return self.between.is_annealed
 
     @property
-    def least(self) -> float:
-        return self.between.least
+    def floor(self) -> float:
+        return self.between.floor
 
-    def whitener(self, factor: Array) -> Array | None:
+    def whitening(self, factor: Array) -> Array | None:
         # A row costs half of what the Hessian makes of it.
-        return 2.0**0.5 * self.turn(factor)
+        return 2.0**0.5 * self.rotation(factor)
 
 
 def choose_penalty(entry: Penalty | float) -> Penalty:

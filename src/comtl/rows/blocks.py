@@ -16,10 +16,10 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from ..arrays import Array, is_packed, namespace, on_device
+from ..arrays import Array, is_device_sparse, namespace, on_device
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+Argument = TypeVar("Argument")
+Returned = TypeVar("Returned")
 
 
 class _Blas:
@@ -117,8 +117,8 @@ def single_blas() -> Iterator[None]:
 
 
 def in_order(
-    work: Callable[[Item], Result], items: Sequence[Item], threads: int | None = None
-) -> Iterator[Result]:
+    work: Callable[[Argument], Returned], items: Sequence[Argument], threads: int | None = None
+) -> Iterator[Returned]:
     """Yield ``work(item)`` in the order of the items, a few of them at a time.
 
     At most one result more than there are threads waits to be taken, so that large ones do not
@@ -135,7 +135,7 @@ def in_order(
         yield from map(work, items)
         return
     with _blas.single():
-        pool, waiting = _pool(threads), deque[Future[Result]]()
+        pool, waiting = _pool(threads), deque[Future[Returned]]()
         rest = iter(items)
         try:
             for item in rest:
@@ -229,10 +229,10 @@ class RowBlocks:
         rows, columns = X.shape
         self.packed = sparse.issparse(X)
         self.whole = on_device(X)
-        self.filled = int(X.nnz) if self.packed or is_packed(X) else rows * columns
+        self.nnz = int(X.nnz) if self.packed or is_device_sparse(X) else rows * columns
         least, most = CHUNK_CELLS[self.kind]
-        share = max(self.filled / max(rows, 1), 1.0)
-        size = max(1, min(int(max(least, min(self.filled // 16, most)) / share), CHUNK_ROWS))
+        share = max(self.nnz / max(rows, 1), 1.0)
+        size = max(1, min(int(max(least, min(self.nnz // 16, most)) / share), CHUNK_ROWS))
         if self.packed:
             # A chunk of sparse rows adds a dense (P, k) array, not to be most of its work.
             size = max(size, int(4 * columns / share))
@@ -279,12 +279,12 @@ class RowBlocks:
                 last = min(first + self.step, stop)
                 yield Block(first, last, self.X[first:last])
 
-    def each(self, work: Callable[[int], Result], width: int) -> Iterator[Result]:
+    def each(self, work: Callable[[int], Returned], width: int) -> Iterator[Returned]:
         """Yield ``work(number)`` for every chunk in order, on the threads there are.
 
         ``width`` is the number of columns that the rows are multiplied by.
         """
-        threads = available_threads() if self.filled * width >= THREAD_WORK[self.kind] else 1
+        threads = available_threads() if self.nnz * width >= THREAD_WORK[self.kind] else 1
         return in_order(work, range(len(self.ranges)), threads)
 
     def forward(self, right: Array) -> Array:
@@ -338,12 +338,12 @@ def across(rows: Any) -> Any:
 
 def device_forward(rows: Any, right: Array) -> Array:
     """``rows @ right`` where both lie."""
-    return rows.forward(right) if is_packed(rows) else rows @ right
+    return rows.forward(right) if is_device_sparse(rows) else rows @ right
 
 
 def device_backward(rows: Any, left: Array) -> Array:
     """``rows.T @ left`` where both lie."""
-    return rows.backward(left) if is_packed(rows) else rows.T @ left
+    return rows.backward(left) if is_device_sparse(rows) else rows.T @ left
 
 
 def plus(total: Array | None, part: Array | None) -> Array | None:

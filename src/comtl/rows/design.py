@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..arrays import DENSE_SIDE, Array, is_packed, namespace, orthonormal, row_parts, taken
+from ..arrays import DENSE_SIDE, Array, is_device_sparse, namespace, orthonormal, row_parts, take
 from .blocks import RowBlocks, added
 
 _WIDTH = 4  # Columns of a product that takes about as long as the moments of a block.
@@ -123,7 +123,7 @@ def standard_units(
 
 def device_largest(X: Array) -> Array:
     """Largest absolute value of each column."""
-    if is_packed(X):
+    if is_device_sparse(X):
         return X.column_extent()
     xp = namespace(X)
     largest = xp.zeros(X.shape[1], dtype=X.dtype)
@@ -139,7 +139,7 @@ def device_moments(X: Array, unit: Array, weights: Array, center: bool) -> tuple
     """
     xp = namespace(X)
     weights, unit = xp.astype(weights, xp.float64), xp.astype(unit, xp.float64)
-    if is_packed(X):
+    if is_device_sparse(X):
         return X.column_moments(unit, weights, center)
     total = xp.sum(weights)
     mean = xp.zeros(X.shape[1], dtype=xp.float64)
@@ -157,9 +157,9 @@ def device_moments(X: Array, unit: Array, weights: Array, center: bool) -> tuple
 
 _DENSE_CELLS = 2**20
 _DEVICE_CELLS = 2**26
-"""Cells of a block that is made dense on a device, which wants larger ones."""
+"""Observations of a block that is made dense on a device, which wants larger ones."""
 _SAMPLE_CELLS = (2**19, 2**22)
-"""Cells that a covariance of few, or of many columns is made from, at least."""
+"""Observations that a covariance of few, or of many columns is made from, at least."""
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ class Design:
 
     def dense_rows(self, start: int, stop: int) -> Array:
         """Standardised rows as a dense block: explicit, so that no digits cancel in a Gram."""
-        if is_packed(self.X):
+        if is_device_sparse(self.X):
             block = self.X.dense(start, stop)
         else:
             block = self.X[start:stop, ...]
@@ -271,7 +271,7 @@ class Design:
 
     def picked(self, rows: np.ndarray) -> Design:
         """View of rows of any numbers."""
-        return Design(taken(self.X, rows), self.shift, self.inverse_scale)
+        return Design(take(self.X, rows), self.shift, self.inverse_scale)
 
     def covariance(self, weights: Array, rank: int = 16, seed: int = 0) -> Covariance:
         """Pooled weighted second moments, as a preconditioner needs them: from some of the rows.
@@ -280,7 +280,7 @@ class Design:
         """
         xp = namespace(weights)
         rows, columns = self.shape
-        step = sample_step(rows, columns, self.blocks.filled)
+        step = sample_step(rows, columns, self.blocks.nnz)
         if step > 1:
             # Every so many rows: tasks lie next to each other, so each has its part.
             kept = np.arange(0, rows, step)
@@ -312,7 +312,7 @@ class Design:
 
     def _mean_square(self, weights: Array, total: float) -> float:
         """Trace of the pooled second moments."""
-        if is_packed(self.X):
+        if is_device_sparse(self.X):
             inside = self.X.spread(weights, self.shift, self.inverse_scale)
             return inside / total + float(self.shift @ self.shift)
         if sparse.issparse(self.X):

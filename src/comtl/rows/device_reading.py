@@ -13,14 +13,14 @@ from sklearn.utils.validation import validate_data
 
 from ..arrays import (
     Array,
-    PackedRows,
-    beside,
+    DeviceCSR,
+    asarray_like,
+    device_name,
     is_cupy_sparse,
-    is_packed,
+    is_device_sparse,
     is_torch_sparse,
     namespace,
     on_device,
-    place_of,
     row_parts,
     to_numpy,
 )
@@ -33,7 +33,8 @@ def read_device_rows(
     """Rows and task labels; see :func:`comtl.rows.reading.read_rows`."""
     if not getattr(estimator, "_on_devices", False):
         raise TypeError(
-            f"{type(estimator).__name__} does not work on arrays of {place_of(X)}. Convert them to "
+            f"{type(estimator).__name__} does not work on arrays of {device_name(X)}. Convert "
+            "them to "
             "NumPy first, or use one of the public estimators of comtl."
         )
     if len(X.shape) != 2:
@@ -65,8 +66,8 @@ def read_device_rows(
 
 def as_rows(X: Array) -> Array:
     """Rows of float64 or float32; others become float64. Nothing is copied that need not be."""
-    if is_torch_sparse(X) or is_cupy_sparse(X) or is_packed(X):
-        packed = PackedRows.of(X)
+    if is_torch_sparse(X) or is_cupy_sparse(X) or is_device_sparse(X):
+        packed = DeviceCSR.of(X)
         values = as_rows(packed.values)
         return packed if values is packed.values else packed.astype(values.dtype)
     if getattr(X, "requires_grad", False):
@@ -86,7 +87,7 @@ def _without(X: Array, position: int, column: Any) -> tuple[Array, np.ndarray]:
             f"X holds nothing but the task column {column!r}: 0 feature(s) are left while a "
             "minimum of 1 is required. Add the feature columns to X."
         )
-    if is_packed(X):
+    if is_device_sparse(X):
         packed, labels = X.without(position)
         return packed, to_numpy(labels)
     rest = namespace(X).concat([X[:, :position], X[:, position + 1 :]], axis=1)
@@ -98,7 +99,7 @@ def read_device_target(y: Any, X: Array) -> tuple[Array, np.ndarray]:
     xp = namespace(X)
     try:
         held = y if on_device(y) else np.asarray(y)
-        target = beside(held, X, X.dtype)
+        target = asarray_like(held, X, X.dtype)
     except (TypeError, ValueError) as error:
         if on_device(y):
             raise
@@ -126,7 +127,7 @@ def read_device_weights(sample_weight: Any, shape: tuple[int, ...], X: Array) ->
         weights = xp.ones(n_rows, dtype=X.dtype) * sample_weight
     else:
         held = sample_weight if on_device(sample_weight) else np.asarray(sample_weight)
-        weights = beside(held, X, X.dtype)
+        weights = asarray_like(held, X, X.dtype)
     if tuple(weights.shape) not in {(n_rows,), tuple(shape)}:
         raise ValueError(
             f"sample_weight has the shape {tuple(weights.shape)}, expected ({n_rows},)"
@@ -140,7 +141,7 @@ def read_device_weights(sample_weight: Any, shape: tuple[int, ...], X: Array) ->
 
 def check_device_finite(values: Array, name: str = "X") -> None:
     """Refuse NaN and infinity, block by block on the device."""
-    values = values.values if is_packed(values) else values
+    values = values.values if is_device_sparse(values) else values
     xp = namespace(values)
     for block in row_parts(values):
         flat = xp.reshape(block, (-1,))

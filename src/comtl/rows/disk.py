@@ -12,8 +12,8 @@ from scipy import sparse
 
 from comtl.rows.frames import one_kind, read_tasks, read_values
 
-PathLike: TypeAlias = str | os.PathLike[str]
-Block: TypeAlias = tuple[Any, ...]
+FilePath: TypeAlias = str | os.PathLike[str]
+Chunk: TypeAlias = tuple[Any, ...]
 
 _FORMAT = 1
 _PIECE = 2**19  # numbers copied at a time: 4 MiB
@@ -21,7 +21,7 @@ _LARGEST_INT32 = np.iinfo(np.int32).max
 _NUMBERS = ("int", "uint", "float", "halffloat", "double", "bool")  # as pyarrow names them
 
 
-def spool_rows(blocks: Iterable[Block], folder: PathLike, *, overwrite: bool = False) -> Block:
+def spool_rows(blocks: Iterable[Chunk], folder: FilePath, *, overwrite: bool = False) -> Chunk:
     """Write blocks of rows to disk, sorted by task, and map them as what `fit` takes.
 
     Parameters
@@ -63,7 +63,7 @@ def spool_rows(blocks: Iterable[Block], folder: PathLike, *, overwrite: bool = F
     return open_rows(folder)
 
 
-def open_rows(folder: PathLike) -> Block:
+def open_rows(folder: FilePath) -> Chunk:
     """Map the rows that `spool_rows` wrote into this folder; return what it returned.
 
     Examples
@@ -92,14 +92,14 @@ def open_rows(folder: PathLike) -> Block:
 
 
 def parquet_blocks(
-    path: PathLike | Sequence[PathLike],
+    path: FilePath | Sequence[FilePath],
     *,
     target: str,
     task: str,
     features: Sequence[str] | None = None,
     sample_weight: str | None = None,
     rows: int = 65_536,
-) -> Iterator[Block]:
+) -> Iterator[Chunk]:
     """Read parquet files in blocks ``(X, y, task[, sample_weight])``; needs pyarrow.
 
     Parameters
@@ -147,7 +147,7 @@ def parquet_blocks(
     columns = list(dict.fromkeys([*names, *others]))
     dtype = np.dtype(np.float32 if types == {"float"} else np.float64)
 
-    def read() -> Iterator[Block]:
+    def read() -> Iterator[Chunk]:
         for file in path:
             with parquet.ParquetFile(file) as source:
                 for batch in source.iter_batches(batch_size=rows, columns=columns):
@@ -165,7 +165,7 @@ def _refuse(columns: Collection[str], reason: str) -> None:
         raise ValueError(f"Columns {sorted(columns)} {reason}.")
 
 
-def _spool(blocks: Iterable[Block], folder: Path) -> None:
+def _spool(blocks: Iterable[Chunk], folder: Path) -> None:
     first: dict[str, Any] = {}
     seen: dict[Any, int] = {}
     found: list[list[np.ndarray]] = []
@@ -217,7 +217,7 @@ def _spool(blocks: Iterable[Block], folder: Path) -> None:
     os.replace(_file(folder, "json", "arrival"), _file(folder, "json"))
 
 
-def _read_block(block: Any, number: int, first: dict[str, Any]) -> Block:
+def _read_block(block: Any, number: int, first: dict[str, Any]) -> Chunk:
     """Return the parts of X by their files, indptr or None, task, [y, weights], the layout."""
     if not isinstance(block, tuple) or len(block) not in (3, 4):
         hint = "a tuple (X, y, task) or (X, y, task, sample_weight); put a single one in a list"

@@ -13,12 +13,12 @@ from sklearn.model_selection import PredefinedSplit, check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples
 
-from ..arrays import on_device, taken, to_numpy
+from ..arrays import on_device, take, to_numpy
 from ..parameters import require_integer
 from .device_reading import as_rows
 from .folds import TaskStratifiedKFold
 from .frames import read_classes, read_values
-from .observations import TaskData
+from .observations import Observations
 from .reading import read_rows, read_training
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ Split: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class FitInput:
     """What a user hands over for a fit."""
 
     X: Any
@@ -37,35 +37,39 @@ class Rows:
     task: Any = None
     sample_weight: Any = None
 
-    def take(self, numbers: np.ndarray) -> Rows:
+    def take(self, numbers: np.ndarray) -> FitInput:
         """Some of the rows."""
 
         def part(item: Any) -> Any:
             if item is None or np.isscalar(item):
                 return item
             if on_device(item):
-                return taken(as_rows(item) if item is self.X else item, numbers)
+                return take(as_rows(item) if item is self.X else item, numbers)
             # Some sparse formats and containers have no index of their own.
             return _safe_indexing(indexable(item)[0], numbers)
 
-        return Rows(part(self.X), part(self.y), part(self.task), part(self.sample_weight))
+        return FitInput(part(self.X), part(self.y), part(self.task), part(self.sample_weight))
 
-    def read(self, reader: FittedTasks, **options: Any) -> TaskData:
-        """Validated cells; ``reader`` learns the columns."""
+    def read(self, schema: FittedTasks, **options: Any) -> Observations:
+        """Validated observations; ``schema`` learns the columns."""
         cells = (self.X, self.y, self.task, self.sample_weight)
-        return read_training(reader, *cells, classification=reader._classification, **options)
+        return read_training(schema, *cells, classification=schema._classification, **options)
 
-    def read_more(self, model: FittedTasks, reader: FittedTasks) -> TaskData:
-        """Validated cells of further tasks for a model; ``reader`` learns the columns again."""
+    def read_more(self, model: FittedTasks, schema: FittedTasks) -> Observations:
+        """Validated observations of further tasks for a model; ``schema`` learns the columns
+        again.
+        """
         read_rows(model, self.X, self.task)
-        return self.read(reader, classes=model._known_classes)
+        return self.read(schema, classes=model._known_classes)
 
-    def here(self, reader: FittedTasks) -> Rows:
+    def here(self, schema: FittedTasks) -> FitInput:
         """Rows in the memory of this process, for models that need them there."""
         return self
 
-    def nearby(self, reader: FittedTasks, data: TaskData) -> tuple[Rows, TaskData]:
-        """Rows and their cells as they serve many fits best: here they are in memory anyway."""
+    def nearby(self, schema: FittedTasks, data: Observations) -> tuple[FitInput, Observations]:
+        """Rows and their observations as they serve many fits best: here they are in memory
+        anyway.
+        """
         return self, data
 
     @contextmanager
@@ -78,11 +82,11 @@ class Rows:
         """Numbers of the rows that count: one of weight zero, or without a target, is no row."""
         return np.flatnonzero(counts(to_numpy(self.y), self.sample_weight, _num_samples(self.X)))
 
-    def splits(self, reader: FittedTasks, cv: Any) -> list[Split]:
+    def splits(self, schema: FittedTasks, cv: Any) -> list[Split]:
         """Numbers of the rows of the folds; a number of folds cuts every task and class alike."""
-        rows, labels = read_rows(reader, self.X, self.task)
+        rows, labels = read_rows(schema, self.X, self.task)
         y = to_numpy(self.y)
-        classes = read_classes(y)[0] if reader._classification else None
+        classes = read_classes(y)[0] if schema._classification else None
         # Splitters see the numbers of rows on a device, not the rows.
         rows = np.zeros((rows.shape[0], 1)) if on_device(rows) else rows
         return counted_folds(cv, rows, y, labels, classes, self.counted)

@@ -1,4 +1,4 @@
-"""The training cells, grouped by task, as every model takes them."""
+"""The training observations, grouped by task, as every model takes them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import joblib
 import numpy as np
 from scipy import sparse
 
-from ..arrays import namespace, on_device, place_of
+from ..arrays import device_name, namespace, on_device
 
 Matrix: TypeAlias = np.ndarray | sparse.csr_array
 
 
 @dataclass(frozen=True, eq=False)
-class TaskData:
-    """Rows, targets and weights of all tasks, one cell for each observed target.
+class Observations:
+    """Rows, targets and weights of all tasks, one observation for each observed target.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ class TaskData:
     weights : ndarray of shape (n_cells,)
         Positive weights in the type of X.
     offsets : ndarray of shape (n_tasks + 1,)
-        Cells ``offsets[t]:offsets[t + 1]`` belong to task t, which has at least one.
+        Observations ``offsets[t]:offsets[t + 1]`` belong to task t, which has at least one.
     tasks : ndarray of shape (n_tasks,)
         Labels of the tasks: sorted, or in the order of the columns of a two-dimensional y.
     rows : ndarray of shape (n_cells,) or None
-        Row of X for each cell; None where cell i is row i.
+        Row of X for each observation; None where observation i is row i.
     classes : ndarray of shape (n_classes,) or None
         Sorted classes of all tasks; None for regression.
     multi_output : bool
@@ -42,8 +42,8 @@ class TaskData:
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.rows.observations import TaskData
-    >>> data = TaskData(
+    >>> from comtl.rows.observations import Observations
+    >>> data = Observations(
     ...     X=np.ones((3, 2)),
     ...     y=np.zeros(3),
     ...     weights=np.ones(3),
@@ -91,28 +91,28 @@ class TaskData:
 
     @property
     def weight(self) -> float:
-        """Weight of all cells."""
+        """Weight of all observations."""
         return float(namespace(self.weights).sum(self.weights))
 
-    def average(self, measure: Callable[[TaskData], float]) -> float:
-        """Weighted mean over all cells, where ``measure`` gives that of some of them."""
+    def average(self, measure: Callable[[Observations], float]) -> float:
+        """Weighted mean over all observations, where ``measure`` gives that of some of them."""
         return measure(self)
 
     @property
-    def reach(self) -> float:
+    def max_abs(self) -> float:
         """Largest absolute target."""
         xp = namespace(self.weights)
         return float(xp.max(xp.abs(self.y)))
 
     @property
     def plain(self) -> bool:
-        """Whether every cell has a row of its own."""
+        """Whether every observation has a row of its own."""
         return self.rows is None
 
     @property
-    def place(self) -> str:
+    def device(self) -> str:
         """Library and device of the rows."""
-        return place_of(self.X)
+        return device_name(self.X)
 
     @property
     def on_device(self) -> bool:
@@ -121,7 +121,7 @@ class TaskData:
 
     @property
     def seen(self) -> np.ndarray:
-        """Whether a task has cells of a class, ``(n_tasks, n_classes)``."""
+        """Whether a task has observations of a class, ``(n_tasks, n_classes)``."""
         assert self.classes is not None
         table = np.zeros((self.n_tasks, len(self.classes)), dtype=bool)
         table[self.codes, self.y] = True
@@ -129,11 +129,11 @@ class TaskData:
 
     @property
     def fingerprint(self) -> str:
-        """What tells these cells from others."""
+        """What tells these observations from others."""
         cells = (self.X, self.y, self.codes, self.weights, self.rows, self.tasks, self.classes)
         return joblib.hash(cells)
 
     @cached_property
     def codes(self) -> np.ndarray:
-        """Task of each cell, as an index into `tasks`."""
+        """Task of each observation, as an index into `tasks`."""
         return np.repeat(np.arange(self.n_tasks), np.diff(self.offsets))

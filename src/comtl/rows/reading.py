@@ -10,7 +10,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length
 from sklearn.utils.validation import validate_data
 
-from comtl.arrays import namespace, on_device, picked, taken, to_numpy
+from comtl.arrays import namespace, on_device, take, take_pairs, to_numpy
 from comtl.rows.device_reading import (
     check_device_finite,
     read_device_rows,
@@ -28,7 +28,7 @@ from comtl.rows.frames import (
     refuse_text,
     split_column,
 )
-from comtl.rows.observations import Matrix, TaskData
+from comtl.rows.observations import Matrix, Observations
 
 
 def read_training(
@@ -41,7 +41,7 @@ def read_training(
     classification: bool = False,
     classes: np.ndarray | None = None,
     partial: bool = False,
-) -> TaskData:
+) -> Observations:
     """Validate what `fit` was given and group it by task.
 
     Parameters
@@ -55,7 +55,7 @@ def read_training(
     task : array-like of shape (n_rows,), optional
         Task labels, where there is no `task_column`. With neither, all rows are one task, 0.
     sample_weight : float or array-like of shape (n_rows,) or that of y, optional
-        Weights; cells of weight zero are dropped.
+        Weights; observations of weight zero are dropped.
     classification : bool, default=False
         Whether y holds class labels.
     classes : ndarray, optional
@@ -65,8 +65,8 @@ def read_training(
 
     Returns
     -------
-    TaskData
-        The cells, those of one task next to each other and in their first order.
+    Observations
+        The observations, those of one task next to each other and in their first order.
 
     Examples
     --------
@@ -231,15 +231,15 @@ def check_finite(X: Any, estimator: Any) -> None:
 
 def _from_rows(
     X: Matrix, y: np.ndarray, weights: np.ndarray, labels: np.ndarray | None
-) -> TaskData:
+) -> Observations:
     labels = np.zeros(y.shape[0], dtype=np.int64) if labels is None else labels
     kept = np.flatnonzero(to_numpy(weights))
     tasks, codes = np.unique(labels[kept], return_inverse=True)
     order = kept[np.argsort(codes, kind="stable")]
     if not np.array_equal(order, np.arange(y.shape[0])):  # else the caller's arrays serve uncopied
-        X, y, weights = (taken(part, order) for part in (X, y, weights))
+        X, y, weights = (take(part, order) for part in (X, y, weights))
     offsets = _offsets(np.bincount(codes, minlength=len(tasks)))
-    return TaskData(X, y, weights, offsets, tasks, rows=None, classes=None, multi_output=False)
+    return Observations(X, y, weights, offsets, tasks, rows=None, classes=None, multi_output=False)
 
 
 def _from_columns(
@@ -250,7 +250,7 @@ def _from_columns(
     names: np.ndarray,
     *,
     partial: bool,
-) -> TaskData:
+) -> Observations:
     unseen = names[missing.all(axis=0)]
     if unseen.size and not partial:
         raise ValueError(
@@ -261,10 +261,10 @@ def _from_columns(
     cells = ~missing & to_numpy(weights != 0)
     counts = cells.sum(axis=0)
     codes, rows = np.nonzero(cells.T)
-    return TaskData(
+    return Observations(
         X=X,
-        y=picked(y, rows, codes),
-        weights=picked(weights, rows, codes),
+        y=take_pairs(y, rows, codes),
+        weights=take_pairs(weights, rows, codes),
         offsets=_offsets(counts[counts > 0]),
         tasks=names[counts > 0],
         rows=rows,
@@ -279,7 +279,7 @@ def _offsets(counts: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
 
 
-def _encode_classes(data: TaskData, known: np.ndarray | None, partial: bool) -> TaskData:
+def _encode_classes(data: Observations, known: np.ndarray | None, partial: bool) -> Observations:
     classes, y = np.unique(data.y, return_inverse=True)
     if known is not None:
         fresh = classes[~np.isin(classes, known)]
@@ -299,7 +299,7 @@ def _encode_classes(data: TaskData, known: np.ndarray | None, partial: bool) -> 
             stacklevel=4,
         )
         assert data.rows is not None
-        data = replace(data, X=taken(data.X, data.rows), rows=None, multi_output=False)
+        data = replace(data, X=take(data.X, data.rows), rows=None, multi_output=False)
     if data.multi_output and not partial:
         check_classes(classes, multi_output=True)
     return replace(data, y=y, classes=classes)

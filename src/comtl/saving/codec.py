@@ -15,7 +15,7 @@ from .registry import FORMER_FIELDS, belongs, field_types, is_saved, reader_of
 
 KIND = "#"
 MOST_LETTERS = 100_000
-Tree = Any
+JSONTree = Any
 
 
 class Packer:
@@ -37,8 +37,8 @@ class Packer:
         # Objects met so far are held, so that no other gets their identity.
         self._held: list[Any] = []
 
-    def pack(self, value: Any, place: str = "the model") -> Tree:
-        """Tree of a value; ``place`` names it in errors."""
+    def pack(self, value: Any, place: str = "the model") -> JSONTree:
+        """Tree of a value; ``device`` names it in errors."""
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -64,7 +64,7 @@ class Packer:
             return {KIND: "csr", "shape": list(rows.shape), "value": parts}
         return self._object(value, place)
 
-    def _array(self, array: np.ndarray, place: str) -> Tree:
+    def _array(self, array: np.ndarray, place: str) -> JSONTree:
         if array.dtype.kind in "UO":
             items = array.ravel().tolist()
             if not all(type(item) is str for item in items):
@@ -90,7 +90,7 @@ class Packer:
             node["turned"] = True
         return node
 
-    def _object(self, value: Any, place: str) -> Tree:
+    def _object(self, value: Any, place: str) -> JSONTree:
         kind = type(value)
         if not is_saved(kind):
             raise ModelFileError(
@@ -118,7 +118,7 @@ class Unpacker:
     def __init__(self, arrays: list[np.ndarray]) -> None:
         self._arrays = arrays
 
-    def unpack(self, tree: Tree) -> Any:
+    def unpack(self, tree: JSONTree) -> Any:
         """Value of a tree."""
         if tree is None or type(tree) in (bool, int, float, str):
             return tree
@@ -142,17 +142,17 @@ class Unpacker:
                 raise
             raise ModelFileError("a part of the model is not what it should be.") from None
 
-    def _float(self, node: Tree) -> float:
+    def _float(self, node: JSONTree) -> float:
         return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[node["value"]]
 
-    def _numbers(self, node: Tree) -> np.ndarray:
+    def _numbers(self, node: JSONTree) -> np.ndarray:
         number = node["value"]
         if node[KIND] != "array" or type(number) is not int or number < 0:
             raise ValueError
         array = self._arrays[number]
         return array.T if node.get("turned") is True else array
 
-    def _text(self, node: Tree) -> np.ndarray:
+    def _text(self, node: JSONTree) -> np.ndarray:
         items, dtype = _listed(node), node["dtype"]
         if not all(type(item) is str for item in items):
             raise ValueError
@@ -163,13 +163,13 @@ class Unpacker:
         array[:] = items
         return array.reshape([int(side) for side in node["shape"]])
 
-    def _csr(self, node: Tree) -> sparse.csr_array:
+    def _csr(self, node: JSONTree) -> sparse.csr_array:
         data, indices, indptr = (self._numbers(part) for part in _listed(node))
         rows = sparse.csr_array((data, indices, indptr), shape=tuple(node["shape"]))
         rows.check_format(full_check=True)
         return rows
 
-    def _object(self, node: Tree) -> Any:
+    def _object(self, node: JSONTree) -> Any:
         kind, convert = reader_of(node["class"])
         if kind is None:
             raise ModelFileError(
@@ -186,7 +186,7 @@ class Unpacker:
         return made
 
 
-def _listed(node: Tree) -> list[Any]:
+def _listed(node: JSONTree) -> list[Any]:
     value = node["value"]
     if type(value) is not list:
         raise ValueError

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-Class = TypeVar("Class", bound=type)
+SavedClass = TypeVar("SavedClass", bound=type)
 
 Fields = dict[str, Any]
 
@@ -55,7 +55,7 @@ FORMER_FIELDS = {
 """By class, fields by the names that files of earlier versions have for them."""
 
 
-def saved(kind: Class) -> Class:
+def saved(kind: SavedClass) -> SavedClass:
     """Let files hold objects of a class, by its name.
 
     A dataclass is stored by its fields. Names are part of the format: those of a renamed class or
@@ -76,7 +76,7 @@ def saved(kind: Class) -> Class:
     return kind
 
 
-def formerly(name: str, convert: Callable[[Fields], Fields]) -> Callable[[Class], Class]:
+def formerly(name: str, convert: Callable[[Fields], Fields]) -> Callable[[SavedClass], SavedClass]:
     """Read objects of a class that is gone as those of the class.
 
     ``convert`` makes its fields of those in the file.
@@ -93,7 +93,7 @@ def formerly(name: str, convert: Callable[[Fields], Fields]) -> Callable[[Class]
     True
     """
 
-    def registered(kind: Class) -> Class:
+    def registered(kind: SavedClass) -> SavedClass:
         _FORMER[name] = kind, convert
         return kind
 
@@ -139,9 +139,9 @@ def field_types(kind: type) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from comtl.engine.extrapolation import Reach
+    >>> from comtl.engine.extrapolation import StepLength
     >>> from comtl.saving.registry import field_types
-    >>> field_types(Reach)["share"]
+    >>> field_types(StepLength)["share"]
     <class 'float'>
     """
     hints = get_type_hints(kind)

@@ -153,9 +153,9 @@ def _scores(graph: Graph, model: FittedTasks, rows: str, codes: str | None) -> s
 
 
 def _odds(graph: Graph, model: ClassifierOutputs, scores: str, codes: str | None) -> str:
-    """Scores without the cuts, of which probabilities are made."""
+    """Scores without the thresholds, of which probabilities are made."""
     everyone = None if model._multi_output else np.arange(len(model.tasks_) + 1)
-    cuts = model._cuts_within(everyone)
+    cuts = model._thresholds_of(everyone)
     if cuts is None or not cuts.any():
         return scores
     cuts = cuts.astype(model._linear.shared.dtype)

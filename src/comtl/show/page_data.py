@@ -12,7 +12,7 @@ from ..evaluation.compare_models import Comparison
 from ..phrases import jsonable
 from ..rows.reading import encode_tasks
 from .page_text import SIMPLE
-from .views import Bins, View, cosines, leading_order
+from .views import BinnedAxis, ModelView, cosines, seriation_order
 
 MAP_ROWS, MAP_CELLS = 1000, 400_000
 """Most rows and fields of the map; neighbours of a cluster are put together beyond."""
@@ -50,7 +50,7 @@ def packed(values: np.ndarray, kind: str) -> str:
     return base64.b64encode(np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()).decode()
 
 
-def payload(view: View, comparison: Comparison | None) -> dict[str, Any]:
+def payload(view: ModelView, comparison: Comparison | None) -> dict[str, Any]:
     """All that the page's script needs.
 
     Parameters
@@ -86,7 +86,7 @@ def finite(values: np.ndarray) -> np.ndarray:
     return np.nan_to_num(np.clip(values, -most, most), nan=0.0)
 
 
-def _largest(view: View) -> dict[str, Any]:
+def _largest(view: ModelView) -> dict[str, Any]:
     lines, features = view.values.shape
     count = min(features, max(5, min(TOP, TOP_ALL // lines)))
     size = np.abs(view.values)
@@ -101,7 +101,7 @@ def _largest(view: View) -> dict[str, Any]:
     }
 
 
-def _nearest(view: View) -> dict[str, Any]:
+def _nearest(view: ModelView) -> dict[str, Any]:
     table = view.by_task
     total = len(table)
     count = min(NEAREST, total - 1)
@@ -119,12 +119,14 @@ def _nearest(view: View) -> dict[str, Any]:
     return {"count": count, "task": packed(places, "u4"), "cosine": packed(values, "f4")}
 
 
-def _map(view: View) -> dict[str, Any]:
+def _map(view: ModelView) -> dict[str, Any]:
     lines, features = view.values.shape
-    rows = Bins.of(leading_order(view.values, view.line_clusters), view.line_clusters, MAP_ROWS)
+    rows = BinnedAxis.of(
+        seriation_order(view.values, view.line_clusters), view.line_clusters, MAP_ROWS
+    )
     room = max(50, MAP_CELLS // len(rows.clusters))
-    order = leading_order(view.values.T, view.feature_clusters)
-    columns = Bins.of(order, view.feature_clusters, room)
+    order = seriation_order(view.values.T, view.feature_clusters)
+    columns = BinnedAxis.of(order, view.feature_clusters, room)
     cells = columns.mean(rows.mean(view.values).T).T
     size = np.abs(cells)
     most = float(size.max(initial=0.0))
@@ -142,7 +144,7 @@ def _map(view: View) -> dict[str, Any]:
     }
 
 
-def _bins(bins: Bins) -> dict[str, Any]:
+def _bins(bins: BinnedAxis) -> dict[str, Any]:
     return {
         "count": len(bins.clusters),
         "order": packed(bins.order, "u4"),

@@ -10,11 +10,11 @@ import numpy as np
 
 from ..evaluation.compare_models import NAMES, Comparison
 from ..models.fitted import FittedTasks
-from ..phrases import counted
+from ..phrases import count_noun
 from ..stacking.multitask import MultitaskModel
 from .page_charts import calibration, history, scatter
 from .page_text import SIMPLE, headline, percent, relative, sentences
-from .views import View, choose_history
+from .views import ModelView, choose_history
 
 LONG = {
     "model": "This model",
@@ -66,7 +66,7 @@ def summary(comparison: Comparison | None) -> str:
 
 def _movers(comparison: Comparison, most: int = 5) -> str:
     """Tasks that are significantly better or worse than with separate models, by size."""
-    signs, gain = comparison.task_signs("separate"), comparison.gains["separate"]
+    signs, gain = comparison.task_signs("separate"), comparison.loss_reduction["separate"]
     parts = []
     for sign, word in ((1, "Gain most"), (-1, "Lose most")):
         own = np.flatnonzero(signs == sign)
@@ -135,9 +135,9 @@ def table_of(head: Sequence[str], rows: Sequence[str], texts: Sequence[str] = ()
 
 def interval_part(comparison: Comparison | None) -> str:
     """Whether intervals hold what they promise."""
-    if comparison is None or comparison.levels is None or comparison.covered is None:
+    if comparison is None or comparison.nominal is None or comparison.coverage is None:
         return ""
-    levels, covered = comparison.levels, comparison.covered
+    levels, covered = comparison.nominal, comparison.coverage
     rows = [
         f'<tr><th scope="row">{percent(level, 0)}</th><td>{percent(share)}</td></tr>'
         for level, share in zip(levels.tolist(), covered.tolist(), strict=True)
@@ -185,7 +185,7 @@ def fit_part(model: FittedTasks) -> str:
         label, values = found
         ended = "converged" if vars(model).get("converged_") else "stopped before it converged"
         step = "sweep" if label == "objective" else "step"
-        done = counted(int(vars(model)["n_iter_"]), step)
+        done = count_noun(int(vars(model)["n_iter_"]), step)
         text = f"The fit {ended} after {done}; its {label} is {values[-1]:.6g}."
         body = f"<p>{text}</p><figure>{history(values, label)}</figure>"
     rows = [
@@ -198,7 +198,7 @@ def fit_part(model: FittedTasks) -> str:
     return section("fit", "The fit", body)
 
 
-def tiles(view: View, model: FittedTasks, comparison: Comparison | None) -> str:
+def tiles(view: ModelView, model: FittedTasks, comparison: Comparison | None) -> str:
     """The sizes in a row of numbers."""
     found: list[tuple[str, Any]] = [
         ("tasks", f"{len(view.tasks):,}"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..evaluation.comparison import SIGNIFICANCE, Comparison
-from ..phrases import counted
+from ..phrases import count_noun
 
-PLAIN = {
+MODEL_PHRASES = {
     "model": "this model",
     "separate": "a model of its own for each task",
     "pooled": "one model for all tasks",
@@ -25,7 +25,7 @@ HEADLINES = {
 def headline(comparison: Comparison) -> str:
     """Return the headline of the verdict."""
     found = comparison.verdict
-    return HEADLINES[found.kind].format(PLAIN[found.reference])
+    return HEADLINES[found.kind].format(MODEL_PHRASES[found.reference])
 
 
 def sentences(comparison: Comparison) -> list[str]:
@@ -62,9 +62,9 @@ def _errors(comparison: Comparison) -> str:
             continue
         word = "lower" if share >= 0 else "higher"
         value = comparison.overall[name]
-        parts.append(f"{percent(abs(share))} {word} than with {PLAIN[name]} ({value:.4g})")
+        parts.append(f"{percent(abs(share))} {word} than with {MODEL_PHRASES[name]} ({value:.4g})")
     own = f"{comparison.metric} {comparison.overall['model']:.4g}"
-    rows = counted(int(comparison.test_rows.sum()), "row")
+    rows = count_noun(int(comparison.test_rows.sum()), "row")
     text = f"On {rows} that no model saw in training, this model has {own}"
     return text + (": " + ", and ".join(parts) if parts else "") + "."
 
@@ -74,7 +74,7 @@ def _tasks(comparison: Comparison, name: str) -> str:
     total, better, worse = len(signs), int((signs > 0).sum()), int((signs < 0).sum())
     who = "task is" if total == 1 else "tasks are"
     text = (
-        f"Against {PLAIN[name]}, {better:,} of {total:,} {who} significantly better and "
+        f"Against {MODEL_PHRASES[name]}, {better:,} of {total:,} {who} significantly better and "
         f"{worse:,} significantly worse"
     )
     chance = round(0.5 * SIGNIFICANCE * total)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..evaluation.compare_models import Comparison
-from .views import Bins
+from .views import BinnedAxis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +91,7 @@ def heat(ax: Axes, values: np.ndarray, *, label: str, limit: float | None = None
     return image
 
 
-def draw_borders(ax: Axes, rows: Bins, columns: Bins) -> None:
+def draw_borders(ax: Axes, rows: BinnedAxis, columns: BinnedAxis) -> None:
     """Lines between clusters."""
     for place in rows.borders.tolist():
         ax.axhline(place - 0.5, color="black", linewidth=0.8)
@@ -99,7 +99,7 @@ def draw_borders(ax: Axes, rows: Bins, columns: Bins) -> None:
         ax.axvline(place - 0.5, color="black", linewidth=0.8)
 
 
-def draw_strips(ax: Axes, rows: Bins, columns: Bins) -> None:
+def draw_strips(ax: Axes, rows: BinnedAxis, columns: BinnedAxis) -> None:
     """Strips in the colours of the clusters, above and to the right."""
     from matplotlib.colors import to_rgb
 

@@ -19,7 +19,7 @@ MOST_FIGURES = 150
 
 
 def history(model: FittedTasks, *, ax: Axes | None = None) -> Axes:
-    """Objective after each sweep, or the log evidence of a hierarchical model.
+    """Objective after each sweep, or the log marginal likelihood of a hierarchical model.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def history(model: FittedTasks, *, ax: Axes | None = None) -> Axes:
     >>> X, task = rng.normal(size=(40, 2)), np.repeat(["a", "b"], 20)
     >>> model = HierarchicalRegressor().fit(X, X[:, 0] + rng.normal(size=40), task=task)
     >>> plot.history(model).get_ylabel()
-    'log evidence'
+    'log marginal likelihood'
     """
     view(model)
     found = choose_history(model)

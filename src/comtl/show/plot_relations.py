@@ -11,7 +11,7 @@ from scipy.spatial.distance import squareform
 from ..models.fitted import FittedTasks
 from ..penalties.relations import Relation
 from .plot_axes import draw_borders, heat, name_places, new_axes
-from .views import Bins, leading_order, unit_rows, view
+from .views import BinnedAxis, seriation_order, unit_rows, view
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,10 +107,10 @@ def _drawn(
     if len(rows) <= MOST:
         values = _similar(rows, learned, np.eye(len(rows)))
         order = similar_order(values)
-        bins = Bins.of(order, np.zeros(len(rows), dtype=int), MOST)
+        bins = BinnedAxis.of(order, np.zeros(len(rows), dtype=int), MOST)
         values = values[np.ix_(order, order)]
     else:
-        bins = Bins.of(leading_order(rows, clusters), clusters, MOST)
+        bins = BinnedAxis.of(seriation_order(rows, clusters), clusters, MOST)
         values = _similar(rows, learned, bins.shares)
     ax = new_axes(ax, (6.4, 5.4))
     label = "cosine of weights" if learned is None else "learned correlation"

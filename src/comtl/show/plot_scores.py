@@ -114,14 +114,14 @@ def calibration(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     9
     """
     found = require_comparison(comparison)
-    if found.levels is None or found.covered is None:
+    if found.nominal is None or found.coverage is None:
         raise ValueError(
             "comparison is of a model without intervals; compare a HierarchicalRegressor or a "
             "MultitaskRegressor."
         )
     ax = new_axes(ax, (4.8, 4.4))
     ax.plot([0, 1], [0, 1], color="grey", linestyle="--", linewidth=1.0)
-    ax.plot(found.levels, found.covered, color=COLOURS[0], marker="o", markersize=4.5)
+    ax.plot(found.nominal, found.coverage, color=COLOURS[0], marker="o", markersize=4.5)
     ax.set(
         title="Prediction intervals",
         xlabel="probability asked for",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..models.fitted import FittedTasks
 from .plot_axes import draw_borders, draw_strips, heat, name_places, new_axes
-from .views import Bins, leading_order, view
+from .views import BinnedAxis, seriation_order, view
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,10 +46,10 @@ def coclusters(model: FittedTasks, *, ax: Axes | None = None) -> Axes:
     ['a', 'b', 'c', 'd']
     """
     seen = view(model)
-    order = leading_order(seen.values, seen.line_clusters)
-    rows = Bins.of(order, seen.line_clusters, MOST_ROWS)
-    order = leading_order(seen.values.T, seen.feature_clusters)
-    columns = Bins.of(order, seen.feature_clusters, MOST_COLUMNS)
+    order = seriation_order(seen.values, seen.line_clusters)
+    rows = BinnedAxis.of(order, seen.line_clusters, MOST_ROWS)
+    order = seriation_order(seen.values.T, seen.feature_clusters)
+    columns = BinnedAxis.of(order, seen.feature_clusters, MOST_COLUMNS)
     ax = new_axes(ax, (7.5, 5.5))
     values = columns.mean(rows.mean(seen.values).T).T
     per = "unit" if (seen.spread == 1.0).all() else "standard deviation"

@@ -14,7 +14,7 @@ from ..models.fitted import FittedTasks
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class ModelView:
     """Weights with names, features on one scale.
 
     Parameters
@@ -66,7 +66,7 @@ class View:
         return table.reshape(len(self.tasks), -1)
 
 
-def view(model: FittedTasks) -> View:
+def view(model: FittedTasks) -> ModelView:
     """Read a fitted model.
 
     Examples
@@ -89,7 +89,7 @@ def view(model: FittedTasks) -> View:
     spread = 1.0 / np.where(inverse > 0, inverse, 1.0)
     columns, classes = model._columns, model._known_classes
     several = classes is not None and columns.index is not None
-    return View(
+    return ModelView(
         tasks=[str(label) for label in model.tasks_.tolist()],
         features=model._feature_names(),
         classes=[str(label) for label in classes.tolist()] if several else [],  # type: ignore[union-attr]
@@ -117,17 +117,19 @@ def choose_history(model: FittedTasks) -> tuple[str, np.ndarray] | None:
     values = vars(model).get("objective_history_")
     if values is None:
         return None
-    return ("log evidence" if isinstance(model, HierarchicalModel) else "objective"), values
+    return (
+        "log marginal likelihood" if isinstance(model, HierarchicalModel) else "objective"
+    ), values
 
 
-def leading_order(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
+def seriation_order(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
     """Rows by cluster, and within a cluster along the leading direction of the table.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.show.views import leading_order
-    >>> leading_order(np.array([[3.0], [1.0], [2.0]]), np.array([0, 1, 0]))
+    >>> from comtl.show.views import seriation_order
+    >>> seriation_order(np.array([[3.0], [1.0], [2.0]]), np.array([0, 1, 0]))
     array([2, 0, 1])
     """
     values = values / (np.abs(values).max(initial=0.0) or 1.0)
@@ -142,7 +144,7 @@ def leading_order(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Bins:
+class BinnedAxis:
     """Rows in an order, neighbours of one cluster put together where there are too many.
 
     Parameters
@@ -157,8 +159,8 @@ class Bins:
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.show.views import Bins
-    >>> bins = Bins.of(np.array([2, 0, 1]), np.array([0, 1, 0]), most=2)
+    >>> from comtl.show.views import BinnedAxis
+    >>> bins = BinnedAxis.of(np.array([2, 0, 1]), np.array([0, 1, 0]), most=2)
     >>> bins.edges, bins.clusters, bins.mean(np.array([[3.0], [1.0], [2.0]])).ravel()
     (array([0, 2, 3]), array([0, 1]), array([2.5, 1. ]))
     """
@@ -168,7 +170,7 @@ class Bins:
     clusters: np.ndarray
 
     @classmethod
-    def of(cls, order: np.ndarray, clusters: np.ndarray, most: int) -> Bins:
+    def of(cls, order: np.ndarray, clusters: np.ndarray, most: int) -> BinnedAxis:
         """At most about ``most`` bins, none of them across a border between clusters."""
         ordered = clusters[order]
         starts = np.concatenate([[0], np.flatnonzero(np.diff(ordered)) + 1, [len(order)]])

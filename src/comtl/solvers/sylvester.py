@@ -26,7 +26,7 @@ class TwoTermSylvester:
         ``B``, symmetric positive semidefinite; its diagonal, where it has nothing else.
     alpha : float
         Multiple of the identity, positive; for a batch an array of shape (..., 1, 1).
-    low : array of shape (P, k)
+    low_rank : array of shape (P, k)
         ``N``; ``αI - NNᵀ`` must be positive definite.
 
     Examples

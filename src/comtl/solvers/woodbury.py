@@ -69,7 +69,7 @@ def regular(blocks: Array, ridge: Array) -> Array:
 def solve_coupled_blocks(blocks: Array, low: Array, ridge: Array, right: Array) -> Solution:
     """Solve the coupled blocks for ``right`` (T, n) by the Woodbury identity.
 
-    ``low`` has as many columns as each block has coupled unknowns, or none.
+    ``low_rank`` has as many columns as each block has coupled unknowns, or none.
 
     Examples
     --------

@@ -11,12 +11,12 @@ CHANCE = 4.0
 """Of how many weights the noise may be what the best ones gain over a single member; see
 benchmarks/bench_stacking.md."""
 
-SURE = 0.5
-"""Standard errors beyond which a gain counts as more than chance. With fewer, straight tables are
-bent more often; with two, small ones that bend stay straight; see benchmarks/bench_bends.md."""
+MIN_GAIN_SE = 0.5
+"""Standard errors beyond which a gain counts as more than chance. With fewer, linear tables are
+given hinges more often; with two, small nonlinear ones get none; see benchmarks/bench_bends.md."""
 
 
-def stack_values(
+def blend_squared(
     guesses: np.ndarray, target: np.ndarray, weights: np.ndarray, base: int | None = None
 ) -> np.ndarray:
     """Weights, none negative, of the members whose sum comes closest to the target.
@@ -27,8 +27,8 @@ def stack_values(
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.stacking.blending import stack_values
-    >>> stack_values(np.eye(2), np.array([0.5, -1.0]), np.ones(2))
+    >>> from comtl.stacking.blending import blend_squared
+    >>> blend_squared(np.eye(2), np.array([0.5, -1.0]), np.ones(2))
     array([0.5, 0. ])
     """
     weights = row_counts(weights)
@@ -39,7 +39,7 @@ def stack_values(
         return best
     alone = np.eye(len(best))[base]
     left, more = (float(np.sum((aim - rows @ one) ** 2)) for one in (best, alone))
-    return _drawn(best, alone, more - left, left / float(weights.sum()))
+    return _shrink_towards(best, alone, more - left, left / float(weights.sum()))
 
 
 def row_counts(weights: np.ndarray) -> np.ndarray:
@@ -48,7 +48,7 @@ def row_counts(weights: np.ndarray) -> np.ndarray:
     return weights * max(1.0, known / max(float(weights.sum()), np.finfo(float).tiny))
 
 
-def _drawn(best: np.ndarray, alone: np.ndarray, gain: float, noise: float) -> np.ndarray:
+def _shrink_towards(best: np.ndarray, alone: np.ndarray, gain: float, noise: float) -> np.ndarray:
     """Best weights moved towards others by the share of their gain that chance may have made.
 
     As James and Stein have it: ``noise`` is what one weight fitted to noise alone would gain.
@@ -57,20 +57,20 @@ def _drawn(best: np.ndarray, alone: np.ndarray, gain: float, noise: float) -> np
     return alone + kept * (best - alone)
 
 
-def stack_odds(
+def blend_logistic(
     scores: np.ndarray, signs: np.ndarray, weights: np.ndarray, base: int | None = None
 ) -> tuple[np.ndarray, float]:
     """Weights, none negative, and a shift that make the classes -1 and +1 most likely.
 
-    They are drawn to a member as in :func:`stack_values`.
+    They are drawn to a member as in :func:`blend_squared`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.stacking.blending import stack_odds
+    >>> from comtl.stacking.blending import blend_logistic
     >>> signs = np.array([1.0, 1.0, -1.0, -1.0])
     >>> scores = np.array([[2.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [-2.0, 0.0]])
-    >>> stack_odds(scores, signs, np.ones(4))[0].round(1)
+    >>> blend_logistic(scores, signs, np.ones(4))[0].round(1)
     array([0.4, 0.5])
     """
     loss, members, weights = Logistic(), scores.shape[1], row_counts(weights)
@@ -86,34 +86,34 @@ def stack_odds(
     best = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     if base is not None:
         alone = np.eye(members + 1)[base]
-        best = _drawn(best, alone, objective(alone)[0] - objective(best)[0], 0.5)
+        best = _shrink_towards(best, alone, objective(alone)[0] - objective(best)[0], 0.5)
     return best[:-1], float(best[-1])
 
 
-def beyond_chance(gains: np.ndarray, weights: np.ndarray) -> bool:
+def exceeds_noise(gains: np.ndarray, weights: np.ndarray) -> bool:
     """Whether what cells gain is on average more than noise between them explains.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.stacking.blending import beyond_chance
-    >>> beyond_chance(np.array([2.0, 3.0, 1.0]), np.ones(3))
+    >>> from comtl.stacking.blending import exceeds_noise
+    >>> exceeds_noise(np.array([2.0, 3.0, 1.0]), np.ones(3))
     True
-    >>> beyond_chance(np.array([2.0, 3.0, -4.5]), np.ones(3))
+    >>> exceeds_noise(np.array([2.0, 3.0, -4.5]), np.ones(3))
     False
     """
-    mean, error = gain_and_error(gains, weights)
-    return mean > SURE * error
+    mean, error = mean_and_se(gains, weights)
+    return mean > MIN_GAIN_SE * error
 
 
-def gain_and_error(gains: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+def mean_and_se(gains: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     """Mean of what cells gain, and its standard error.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.stacking.blending import gain_and_error
-    >>> gain_and_error(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
+    >>> from comtl.stacking.blending import mean_and_se
+    >>> mean_and_se(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
     (2.0, 0.5)
     """
     weights = row_counts(weights)

@@ -1,4 +1,6 @@
-"""A stack in the making: cells on some features, members, what they say of cells not seen."""
+"""A stack in the making: observations on some features, members, what they say of observations not
+seen.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +8,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engine.problem import Columns
+from ..engine.problem import OutputColumns
 from ..hierarchical.population import Population
 from ..models.training import CellModel
 from ..rows.fit_input import Split
-from ..rows.observations import TaskData
+from ..rows.observations import Observations
 from .hinges import Hinges
-from .target_scaling import ColumnUnits
+from .target_scaling import TargetScaling
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
-    """What members say of cells that they did not see: ``scores`` is (n, m).
+class HeldOutScores:
+    """What members say of observations that they did not see: ``scores`` is (n, m).
 
-    Scores and targets of a regression are in the units of :class:`ColumnUnits`.
+    Scores and targets of a regression are in the units of :class:`TargetScaling`.
     """
 
     scores: np.ndarray
@@ -29,26 +31,26 @@ class HeldOut:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """All cells on some features, with targets in the units of their columns."""
+class Candidate:
+    """All observations on some features, with targets in the units of their columns."""
 
     hinges: Hinges
-    units: ColumnUnits
-    data: TaskData
-    columns: Columns
+    units: TargetScaling
+    data: Observations
+    columns: OutputColumns
     population: Population
 
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Members on some features, their weights, and their losses on cells not seen.
+    """Members on some features, their weights, and their losses on observations not seen.
 
     ``complete`` tells whether all folds were held out, rather than cut short by the user.
     """
 
-    table: Table
+    table: Candidate
     library: dict[str, CellModel]
-    held: HeldOut
+    held: HeldOutScores
     weights: dict[str, float]
     shift: float
     scores: np.ndarray

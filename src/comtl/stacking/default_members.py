@@ -13,14 +13,18 @@ from ..baselines import (
     PooledClassifier,
     PooledRegressor,
 )
-from ..hierarchical.coregionalised import RelatedClassifier, RelatedRegressor, has_room
+from ..hierarchical.coregionalised import (
+    CoregionalisedRidgeClassifier,
+    CoregionalisedRidgeRegressor,
+    has_room,
+)
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
 from ..hierarchical.population import too_wide
 from ..models.cofactor_estimators import BiFactorClassifier, BiFactorRegressor
 from ..models.training import CellModel
 
 STEPS, FEWER_STEPS = 40, 20
-"""Steps of a member's fit: the evidence has nearly reached its top; see
+"""Steps of a member's fit: the marginal likelihood has nearly reached its top; see
 benchmarks/bench_roughness.md."""
 LITTLE_WORK, MOST_WORK = 2e7, 1e8
 """Tasks times the cube of the features, which a step of evidence costs, up to which all structures
@@ -34,7 +38,7 @@ RELATED, NOISES = (1, 3), (1.0, 3.0, 10.0, 30.0)
 TEXT = {"standardize": False, "loss": "squared", "smoothing": 10.0, "alpha_task": 1.0}
 
 
-def regression_members(
+def default_regression_members(
     n_features: int, n_tasks: int, *, together: int, sparse: bool
 ) -> dict[str, CellModel]:
     """Members for values, by name.
@@ -43,8 +47,8 @@ def regression_members(
 
     Examples
     --------
-    >>> from comtl.stacking.default_members import regression_members
-    >>> list(regression_members(n_features=1, n_tasks=1, together=1, sparse=False))
+    >>> from comtl.stacking.default_members import default_regression_members
+    >>> list(default_regression_members(n_features=1, n_tasks=1, together=1, sparse=False))
     ['pooled', 'intercept']
     """
     return _members(
@@ -52,7 +56,7 @@ def regression_members(
             "pooled": PooledRegressor,
             "independent": IndependentRegressor,
             "hierarchical": HierarchicalRegressor,
-            "related": RelatedRegressor,
+            "related": CoregionalisedRidgeRegressor,
             "bifactor": BiFactorRegressor,
             "factored": FactoredRegressor,
         },
@@ -63,7 +67,7 @@ def regression_members(
     )
 
 
-def classification_members(
+def default_classification_members(
     n_features: int, n_tasks: int, *, together: int, sparse: bool
 ) -> dict[str, CellModel]:
     """Members for classes, by name.
@@ -73,8 +77,8 @@ def classification_members(
 
     Examples
     --------
-    >>> from comtl.stacking.default_members import classification_members
-    >>> found = classification_members(n_features=2, n_tasks=4, together=1, sparse=False)
+    >>> from comtl.stacking.default_members import default_classification_members
+    >>> found = default_classification_members(n_features=2, n_tasks=4, together=1, sparse=False)
     >>> [name for name in found if "factor" not in name]
     ['pooled', 'independent', 'intercept']
     """
@@ -83,7 +87,7 @@ def classification_members(
             "pooled": PooledClassifier,
             "independent": IndependentClassifier,
             "hierarchical": HierarchicalClassifier,
-            "related": RelatedClassifier,
+            "related": CoregionalisedRidgeClassifier,
             "bifactor": BiFactorClassifier,
             "factored": FactoredClassifier,
         },
@@ -94,14 +98,14 @@ def classification_members(
     )
 
 
-def base_of(library: dict[str, CellModel]) -> int | None:
+def reference_member(library: dict[str, CellModel]) -> int | None:
     """Number of the member that serves where rows are too few to tell: the mixed model.
 
     Examples
     --------
-    >>> from comtl.stacking.default_members import base_of, regression_members
-    >>> members = regression_members(n_features=3, n_tasks=9, together=9, sparse=False)
-    >>> list(members)[base_of(members)]
+    >>> from comtl.stacking.default_members import reference_member, default_regression_members
+    >>> members = default_regression_members(n_features=3, n_tasks=9, together=9, sparse=False)
+    >>> list(members)[reference_member(members)]
     'isotropic'
     """
     names = list(library)

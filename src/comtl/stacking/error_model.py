@@ -1,9 +1,9 @@
 r"""Errors on rows that were not seen, as a measure of errors to come.
 
-Variances of tasks are taken as draws from one law, which the errors of all tasks tell (empirical
-Bayes): ``σ_t² ∼ d s² / χ²_d``. A task with few errors then leans on the others as far as these
-are alike, and an error to come over the spread of its task follows a t law. How errors depart from
-that law, in skewness or tails, is read off the errors of all tasks together.
+Variances of tasks are taken as draws from one distribution, which the errors of all tasks tell
+(empirical Bayes): ``σ_t² ∼ d s² / χ²_d``. A task with few errors then leans on the others as far as
+these are alike, and an error to come over the spread of its task follows a t distribution. How
+errors depart from that law, in skewness or tails, is read off the errors of all tasks together.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from scipy.stats import norm, t
 from ..saving.registry import saved
 from .quantiles import quantiles
 
-USUAL, DOUBT = 8.0, 1.5
+PRIOR_ROWS, LOG_PRIOR_ROWS_SD = 8.0, 1.5
 """Rows that the common variance counts for where tasks are too few to tell, and the spread of the
 logarithm of that number."""
 LEAST, MOST = 1.0, 1e3
 """Bounds of it."""
-FAR, OUTLIER = 3.0, 3.0
-"""Deviations beyond which laws are not believed, and beyond which an error is an outlier."""
+MAX_NORMAL_SCORE, OUTLIER = 3.0, 3.0
+"""Deviations beyond which distributions are not believed, and beyond which an error is an
+outlier."""
 
 
 @saved
 @dataclass(frozen=True, eq=False)
-class TaskErrors:
-    """Spread of each task's errors, and the errors of all as scores of a normal law.
+class ErrorModel:
+    """Spread of each task's errors, and the errors of all as scores of a normal distribution.
 
     Parameters
     ----------
-    scales, freedom : ndarrays of shape (T + 1,)
+    scales, df : ndarrays of shape (T + 1,)
         Spread of the errors of each task, and last of a task that was never seen, and the degrees
         of freedom of errors to come over it.
     deviations : ndarray of shape (T + 1,)
@@ -44,7 +45,7 @@ class TaskErrors:
     """
 
     scales: np.ndarray
-    freedom: np.ndarray
+    df: np.ndarray
     deviations: np.ndarray
     scores: np.ndarray
     weights: np.ndarray
@@ -52,7 +53,7 @@ class TaskErrors:
     @classmethod
     def of(
         cls, errors: np.ndarray, weights: np.ndarray, task: np.ndarray, tasks: int, between: float
-    ) -> TaskErrors:
+    ) -> ErrorModel:
         """Take errors apart by task; ``weights`` count rows.
 
         ``between`` is the variance of what tasks say of a row around their mean: for a task that
@@ -61,9 +62,9 @@ class TaskErrors:
         Examples
         --------
         >>> import numpy as np
-        >>> from comtl.stacking.error_model import TaskErrors
+        >>> from comtl.stacking.error_model import ErrorModel
         >>> task = np.zeros(2, dtype=int)
-        >>> found = TaskErrors.of(np.array([1.0, -1.0]), np.ones(2), task, 1, between=3.0)
+        >>> found = ErrorModel.of(np.array([1.0, -1.0]), np.ones(2), task, 1, between=3.0)
         >>> found.deviations.round(3)
         array([1., 2.])
         """
@@ -74,7 +75,7 @@ class TaskErrors:
         counts = np.bincount(task, weights, minlength=tasks)
         common, count = common_variance(squares, counts)
         own = (squares + count * common) / (counts + count)
-        # Each error is told from a spread that it had no part in; of a row given twice, one.
+        # Each error is measured by a spread that it had no part in; of a row given twice, one.
         own_part = np.minimum(weights, 1.0)
         others = squares[task] - own_part * tame**2 / (level or 1.0) + count * common
         left = np.maximum(counts[task] - own_part, 0.0) + count
@@ -92,21 +93,23 @@ class TaskErrors:
             weights[order],
         )
 
-    def in_units(self, units: np.ndarray) -> TaskErrors:
+    def in_units(self, units: np.ndarray) -> ErrorModel:
         """Return the same where each task's errors are in units of its own."""
         scales, deviations = self.scales * units, self.deviations * units
-        return TaskErrors(scales, self.freedom, deviations, self.scores, self.weights)
+        return ErrorModel(scales, self.df, deviations, self.scores, self.weights)
 
     def bounds(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Bounds of errors to come of each task, between which a share ``level`` lies."""
         low, high = (
-            self.scales * _as_t(self._quantile(share), self.freedom)
+            self.scales * _as_t(self._quantile(share), self.df)
             for share in (0.5 - 0.5 * level, 0.5 + 0.5 * level)
         )
         return low, high
 
     def _quantile(self, share: float) -> float:
-        """Normal score below which a share of errors lies; beyond the errors by the normal law."""
+        """Normal score below which a share of errors lies; beyond the errors by the normal
+        distribution.
+        """
         total = np.cumsum(self.weights)
         # One more error than there are, as in conformal prediction.
         whole = total[-1] + 1.0
@@ -116,7 +119,7 @@ class TaskErrors:
         edge = self.weights[0] / whole if share < 0.5 else total[-1] / whole
         outside = share < edge if share < 0.5 else share > edge
         if outside and 0.0 < edge < 1.0:
-            # As many more deviations from the middle as a normal law has.
+            # As many more deviations from the middle as a normal distribution has.
             score += float(norm.ppf(share) - norm.ppf(edge))
         return score
 
@@ -138,7 +141,7 @@ def common_variance(squares: np.ndarray, counts: np.ndarray) -> tuple[float, flo
     """
     known = counts > 0.0
     counts = counts[known]
-    # A task without any error would have a law of its own.
+    # A task without any error would have a distribution of its own.
     squares = np.maximum(squares[known], 1e-8 * counts)
 
     def unlikely(point: np.ndarray) -> float:
@@ -146,10 +149,10 @@ def common_variance(squares: np.ndarray, counts: np.ndarray) -> tuple[float, flo
         total, rows = count * common + squares, counts + count
         value = 0.5 * rows * np.log(total) - 0.5 * count * np.log(count * common)
         value += gammaln(0.5 * count) - gammaln(0.5 * rows)
-        doubt = (point[1] - np.log(USUAL)) / DOUBT
+        doubt = (point[1] - np.log(PRIOR_ROWS)) / LOG_PRIOR_ROWS_SD
         return float(value.sum()) + 0.5 * doubt**2
 
-    start = np.log([squares.sum() / counts.sum(), USUAL])
+    start = np.log([squares.sum() / counts.sum(), PRIOR_ROWS])
     bounds = [(None, None), (np.log(LEAST), np.log(MOST))]
     common, count = np.exp(minimize(unlikely, start, method="L-BFGS-B", bounds=bounds).x)
     return float(common), float(count)
@@ -174,18 +177,22 @@ def _usual_range(
     return -reach, reach
 
 
-def _as_normal(ratios: np.ndarray, freedom: np.ndarray) -> np.ndarray:
-    """Normal scores of what follows t laws; in proportion beyond ``FAR``.
+def _as_normal(ratios: np.ndarray, df: np.ndarray) -> np.ndarray:
+    """Normal scores of what follows t distributions; in proportion beyond ``MAX_NORMAL_SCORE``.
 
-    There the laws are a matter of belief, and an error of a large task would be none of this world
-    in a small one.
+    There the distributions are a matter of belief, and an error of a large task would be none of
+    this world in a small one.
     """
-    sizes, end = np.abs(ratios), t.isf(norm.sf(FAR), freedom)
-    inside = -norm.ppf(t.sf(np.minimum(sizes, end), freedom))
-    return np.sign(ratios) * np.where(sizes > end, FAR * sizes / end, inside)
+    sizes, end = np.abs(ratios), t.isf(norm.sf(MAX_NORMAL_SCORE), df)
+    inside = -norm.ppf(t.sf(np.minimum(sizes, end), df))
+    return np.sign(ratios) * np.where(sizes > end, MAX_NORMAL_SCORE * sizes / end, inside)
 
 
-def _as_t(score: float, freedom: np.ndarray) -> np.ndarray:
-    """What follows t laws where a normal law has a score: the way back."""
+def _as_t(score: float, df: np.ndarray) -> np.ndarray:
+    """What follows t distributions where a normal distribution has a score: the way back."""
     size = abs(score)
-    return np.sign(score) * max(size / FAR, 1.0) * t.isf(norm.sf(min(size, FAR)), freedom)
+    return (
+        np.sign(score)
+        * max(size / MAX_NORMAL_SCORE, 1.0)
+        * t.isf(norm.sf(min(size, MAX_NORMAL_SCORE)), df)
+    )

@@ -1,4 +1,4 @@
-"""Piecewise-linear features: a bend at some quantiles of each continuous column."""
+"""Piecewise-linear features: a hinge at some quantiles of each continuous column."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from ..saving.registry import saved
 
 KNOTS = (0.2, 0.4, 0.6, 0.8)
 LEAST_VALUES = 10
-"""Quantiles at which a column may bend, and distinct values that make a column continuous."""
-ALMOST = 1.0 - 1e-9
+"""Quantiles at which a column may have a hinge, and distinct values that make a column
+continuous."""
+REACHED_QUANTILE = 1.0 - 1e-9
 """Share of a quantile at which it counts as reached, since sums of weights are rounded."""
 
 
@@ -26,7 +27,7 @@ class Hinges:
     Parameters
     ----------
     columns, knots : ndarrays of shape (n_hinges,)
-        Column of X and place of each bend.
+        Column of X and place of each hinge.
 
     Examples
     --------
@@ -44,7 +45,7 @@ class Hinges:
 
     @classmethod
     def none(cls) -> Hinges:
-        """No bends: the columns of X alone."""
+        """No hinges: the columns of X alone."""
         return cls(np.zeros(0, dtype=np.intp), np.zeros(0))
 
     @classmethod
@@ -70,7 +71,7 @@ class Hinges:
         return sparse.csr_array(sparse.hstack([X, *bent], format="csr"))
 
     def names(self, given: Sequence[str]) -> list[str]:
-        """Names of the bends, where the columns of X have these."""
+        """Names of the hinges, where the columns of X have these."""
         for digits in (4, 8, 17):
             bends = zip(self.columns.tolist(), self.knots.tolist(), strict=True)
             named = [f"{given[column]} beyond {_shown(knot, digits)}" for column, knot in bends]
@@ -105,7 +106,7 @@ def _columns(X: Any, weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarr
 
 
 def _knots(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Quantiles at which a column bends; none unless it is continuous."""
+    """Quantiles at which a column has its hinges; none unless it is continuous."""
     kept = np.flatnonzero(weights)
     kept = kept[np.argsort(values[kept], kind="stable")]
     values, reached = values[kept], np.cumsum(weights[kept])
@@ -114,6 +115,6 @@ def _knots(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     if not measured or np.count_nonzero(values[1:] != values[:-1]) + 1 < LEAST_VALUES:
         return np.zeros(0)
     # Values of rows, as a row of weight 2 is the row given twice.
-    places = np.searchsorted(reached, ALMOST * reached[-1] * np.array(KNOTS))
+    places = np.searchsorted(reached, REACHED_QUANTILE * reached[-1] * np.array(KNOTS))
     knots = np.unique(values[places]).astype(np.float64)
     return knots[(knots > values[0]) & (knots < values[-1])]

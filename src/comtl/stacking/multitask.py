@@ -14,26 +14,26 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from ..arrays import beside, is_packed, namespace, on_device, place_of, to_numpy
+from ..arrays import asarray_like, device_name, is_device_sparse, namespace, on_device, to_numpy
 from ..engine.checkpoints import Checkpoint
-from ..engine.problem import Columns, Units, row_weights
-from ..engine.progress import Watch, logger, progress_shown
-from ..hierarchical.coregionalised import RelatedTasks
+from ..engine.problem import OutputColumns, Scaling, row_weights
+from ..engine.progress import FitProgress, logger, progress_shown
+from ..hierarchical.coregionalised import CoregionalisedRidge
 from ..hierarchical.hierarchical_model import groups_of
 from ..linear import LinearTasks
 from ..models.shown import names_of_features
 from ..models.training import CellModel, TaskModel
 from ..parameters import require_choice
 from ..rows.design import Design
-from ..rows.fit_input import Rows, Split
-from ..rows.observations import TaskData
+from ..rows.fit_input import FitInput, Split
+from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
-from .blending import beyond_chance
-from .candidates import HeldOut, Stack, Table, parts_of_all
-from .default_members import base_of
+from .blending import exceeds_noise
+from .candidates import Candidate, HeldOutScores, Stack, parts_of_all
+from .default_members import reference_member
 from .hinges import Hinges
-from .shared_fits import WholeSums, learned, population_for
-from .target_scaling import ColumnUnits
+from .shared_fits import WholeSums, fit_members, population_for
+from .target_scaling import TargetScaling
 
 
 class MultitaskModel(TaskModel):
@@ -74,25 +74,29 @@ class MultitaskModel(TaskModel):
         """
 
     @abstractmethod
-    def _said(self, member: CellModel, test: TaskData) -> np.ndarray:
+    def _member_scores(self, member: CellModel, test: Observations) -> np.ndarray:
         """Scores of a fitted member for the cells held out."""
 
     @abstractmethod
-    def _asked(self, member: CellModel, test: TaskData) -> tuple[np.ndarray, ...]:
+    def _member_targets(self, member: CellModel, test: Observations) -> tuple[np.ndarray, ...]:
         """Targets, weights and tasks (numbers in ``test``) of the same cells."""
 
     @abstractmethod
-    def _stack(self, held: HeldOut, base: int | None) -> tuple[np.ndarray, float]:
+    def _stack(self, held: HeldOutScores, base: int | None) -> tuple[np.ndarray, float]:
         """Weight of each member, drawn to one of them, and what is added to every score."""
 
     @abstractmethod
-    def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData, units: ColumnUnits) -> None:
+    def _fit_error_model(
+        self, held: HeldOutScores, scores: np.ndarray, data: Observations, units: TargetScaling
+    ) -> None:
         """Keep what the stack's scores of cells not seen tell of cells to come."""
 
-    def _check_data(self, data: TaskData) -> None:
+    def _check_data(self, data: Observations) -> None:
         """Refuse cells that the parameters do not suit."""
 
-    def _cuts(self, held: HeldOut, scores: np.ndarray, n_tasks: int) -> np.ndarray | float:
+    def _fit_thresholds(
+        self, held: HeldOutScores, scores: np.ndarray, n_tasks: int
+    ) -> np.ndarray | float:
         """Choose, and keep, the scores above which rows of the tasks are positive."""
         return 0.0
 
@@ -100,7 +104,7 @@ class MultitaskModel(TaskModel):
         require_choice("basis", self.basis, (None, "hinges"))
         require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
 
-    def _fit(self, rows: Rows, watch: Watch) -> None:
+    def _fit(self, rows: FitInput, watch: FitProgress) -> None:
         rows = rows.here(self)
         data = rows.read(self)
         self._check_data(data)
@@ -111,60 +115,72 @@ class MultitaskModel(TaskModel):
             logger.info("weights: %s", best.weights)
             table = best.table
             chosen = [best.library[name] for name in best.weights]
-            fitted = learned(chosen, table.data, table.columns, table.population)
+            fitted = fit_members(chosen, table.data, table.columns, table.population)
         self.members_ = dict(zip(best.weights, fitted, strict=True))
         self.weights_ = best.weights
         self._hinges = table.hinges
         self.basis_ = "hinges" if len(table.hinges.columns) else "linear"
-        cuts = self._cuts(best.held, best.scores, data.n_tasks)
+        cuts = self._fit_thresholds(best.held, best.scores, data.n_tasks)
         self._combine(table, best.shift - cuts)
-        self._told(best.held, best.scores, table.data, table.units)
+        self._fit_error_model(best.held, best.scores, table.data, table.units)
         kept.finish()
 
     def _best(
-        self, rows: Rows, data: TaskData, splits: list[Split], kept: Checkpoint, watch: Watch
+        self,
+        rows: FitInput,
+        data: Observations,
+        splits: list[Split],
+        kept: Checkpoint,
+        watch: FitProgress,
     ) -> Stack:
-        """Stack on the columns as they are, or with bends where these are better."""
+        """Stack on the columns as they are, or with hinges where these are better."""
         straight, *bends = self._bases(data)
-        best = self._tried(rows, self._table(data, straight), splits, kept, watch)
+        best = self._evaluate(rows, self._table(data, straight), splits, kept, watch)
         for hinges in bends if best.complete else []:
             try:
-                bent = self._tried(rows, self._table(data, hinges), splits, kept, watch)
+                bent = self._evaluate(rows, self._table(data, hinges), splits, kept, watch)
             except KeyboardInterrupt:
-                if not watch.outermost:
+                if not watch.is_root:
                     raise
                 warnings.warn(
-                    "Interrupted among the folds of the bends, which are left out. The members are "
+                    "Interrupted among the folds of the hinges, which are left out. The members "
+                    "are "
                     "now fitted to all rows; interrupt again to give up.",
                     ConvergenceWarning,
                     stacklevel=5,
                 )
                 return best
-            if beyond_chance(best.losses - bent.losses, bent.held.weights):
+            if exceeds_noise(best.losses - bent.losses, bent.held.weights):
                 best = bent
         return best
 
-    def _table(self, data: TaskData, hinges: Hinges) -> Table:
+    def _table(self, data: Observations, hinges: Hinges) -> Candidate:
         """Cells made ready for members on given features."""
-        units, columns = ColumnUnits.of(data), Columns.of(data)
-        measured = replace(units.measured(data), X=hinges.expanded(data.X))
+        units, columns = TargetScaling.of(data), OutputColumns.of(data)
+        measured = replace(units.transform(data), X=hinges.expanded(data.X))
         population = population_for(self, measured, columns)
-        return Table(hinges, units, measured, columns, population)
+        return Candidate(hinges, units, measured, columns, population)
 
-    def _bases(self, data: TaskData) -> list[Hinges]:
-        """Features to choose from: the columns as they are, and with bends if asked for."""
+    def _bases(self, data: Observations) -> list[Hinges]:
+        """Features to choose from: the columns as they are, and with hinges if asked for."""
         if self.basis is None:
             return [Hinges.none()]
         if on_device(data.X):
             raise TypeError(
-                f'basis="hinges" looks for bends on the host, but X lies in {place_of(data.X)}; '
+                'basis="hinges" looks for hinges on the host, but X lies in '
+                f"{device_name(data.X)}; "
                 "leave basis=None, or pass arrays of NumPy."
             )
         hinges = Hinges.of(data.X, row_weights(data))
         return [Hinges.none(), hinges] if len(hinges.columns) else [Hinges.none()]
 
-    def _tried(
-        self, rows: Rows, table: Table, splits: list[Split], kept: Checkpoint, watch: Watch
+    def _evaluate(
+        self,
+        rows: FitInput,
+        table: Candidate,
+        splits: list[Split],
+        kept: Checkpoint,
+        watch: FitProgress,
     ) -> Stack:
         """Stack of members on given features."""
         data, columns = table.data, table.columns
@@ -172,16 +188,16 @@ class MultitaskModel(TaskModel):
         library = self._library(
             size,
             together=max(map(len, groups_of(columns))),
-            sparse=sparse.issparse(data.X) or is_packed(data.X),
+            sparse=sparse.issparse(data.X) or is_device_sparse(data.X),
         )
-        if on_device(data.X) and any(isinstance(m, RelatedTasks) for m in library.values()):
+        if on_device(data.X) and any(isinstance(m, CoregionalisedRidge) for m in library.values()):
             raise TypeError(
                 f"X has {size[0]} features and there are {size[1]} tasks: some members for tables "
-                f"so wide do not work on arrays of {place_of(data.X)}. Convert them to NumPy "
+                f"so wide do not work on arrays of {device_name(data.X)}. Convert them to NumPy "
                 "first, or use BiFactor models."
             )
         held, complete = self._held_out(rows, table, library, splits, kept, watch)
-        shares, shift = self._stack(held, base_of(library))
+        shares, shift = self._stack(held, reference_member(library))
         weights = {
             name: share for name, share in zip(library, shares.tolist(), strict=True) if share > 0.0
         }
@@ -195,16 +211,16 @@ class MultitaskModel(TaskModel):
 
     def _held_out(
         self,
-        rows: Rows,
-        table: Table,
+        rows: FitInput,
+        table: Candidate,
         library: dict[str, CellModel],
         splits: list[Split],
         kept: Checkpoint,
-        watch: Watch,
-    ) -> tuple[HeldOut, bool]:
+        watch: FitProgress,
+    ) -> tuple[HeldOutScores, bool]:
         """Scores of all members on every fold's test cells, and whether no fold was left out."""
         data, models = table.data, list(library.values())
-        # A checkpoint of other folds or bends is none of this fit.
+        # A checkpoint of other folds or hinges is none of this fit.
         names = [joblib.hash((table.hinges.columns, table.hinges.knots, one)) for one in splits]
         known = {name: kept.get(name) for name in names if kept.get(name) is not None}
         missing = [number for number, name in enumerate(names) if name not in known]
@@ -218,12 +234,12 @@ class MultitaskModel(TaskModel):
                 done = Parallel(count, return_as="generator")(jobs)
                 found = zip(missing, done, strict=True)
                 last = missing[-1:]
-                for number, part in watch.each(found, "fold", more=lambda one: [one[0]] != last):
+                for number, part in watch.iterate(found, "fold", more=lambda one: [one[0]] != last):
                     known[names[number]] = part
-                    kept.put(names[number], part)
+                    kept.save(names[number], part)
                     logger.info("%d of %d folds done", len(known), len(splits))
         except KeyboardInterrupt:
-            if not known or not watch.outermost or len(table.hinges.columns):
+            if not known or not watch.is_root or len(table.hinges.columns):
                 raise
             warnings.warn(
                 f"Interrupted after {len(known)} of {len(splits)} folds, which decide the weights. "
@@ -232,16 +248,16 @@ class MultitaskModel(TaskModel):
                 stacklevel=6,
             )
         parts = [known[name] for name in names if name in known]
-        held = HeldOut(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        held = HeldOutScores(*(np.concatenate(part) for part in zip(*parts, strict=True)))
         return held, len(parts) == len(splits)
 
     def _fold(
         self,
-        rows: Rows,
+        rows: FitInput,
         split: Split,
         models: list[CellModel],
         hinges: Hinges,
-        units: ColumnUnits,
+        units: TargetScaling,
         classes: np.ndarray | None,
         whole: WholeSums | None,
     ) -> tuple[np.ndarray, ...]:
@@ -250,35 +266,37 @@ class MultitaskModel(TaskModel):
             rows.take(part).read(copy.copy(self), classes=classes, partial=True) for part in split
         )
         train, test = (
-            replace(units.measured(part), X=hinges.expanded(part.X)) for part in (train, test)
+            replace(units.transform(part), X=hinges.expanded(part.X)) for part in (train, test)
         )
-        columns = Columns.of(train)
+        columns = OutputColumns.of(train)
         population = population_for(self, train, columns)
         if whole is not None and parts_of_all(split, rows.counted):
             population = whole.without(test, population)
-        fitted = learned(models, train, columns, population)
+        fitted = fit_members(models, train, columns, population)
         # One number a member and cell: the stack is put together on the host.
-        scores = np.stack([to_numpy(self._said(model, test)) for model in fitted], axis=1)
-        target, weights, task = map(to_numpy, self._asked(fitted[0], test))
+        scores = np.stack([to_numpy(self._member_scores(model, test)) for model in fitted], axis=1)
+        target, weights, task = map(to_numpy, self._member_targets(fitted[0], test))
         return scores, target, weights, encode_tasks(test.tasks, units.tasks)[task]
 
-    def _combine(self, table: Table, shift: np.ndarray | float) -> None:
+    def _combine(self, table: Candidate, shift: np.ndarray | float) -> None:
         """One linear model of all members, in the user's units; ``shift`` is added to scores."""
         data, columns = table.data, table.columns
         self._describe(data, columns)
         xp = namespace(data.weights)
         design = Design.standardized(data.X, xp.ones(data.X.shape[0], dtype=data.X.dtype))
-        self._units = Units(design.shift, design.inverse_scale, 0.0, 1.0)
+        self._units = Scaling(design.shift, design.inverse_scale, 0.0, 1.0)
         self._seed = 0
         shape = len(columns.task), data.n_features
         dtype = data.X.dtype if on_device(data.X) else np.float64
         coef = xp.zeros(shape, dtype=dtype)
-        intercepts = beside(np.zeros(shape[0]) + shift, coef, dtype)
+        intercepts = asarray_like(np.zeros(shape[0]) + shift, coef, dtype)
         for member, share in zip(self.members_.values(), self.weights_.values(), strict=True):
             linear = member._linear
             coef += share * linear.coef
             intercepts += share * linear.intercepts
-        linear = LinearTasks.of_weights(*table.units.restored(coef, intercepts, columns.task))
+        linear = LinearTasks.of_weights(
+            *table.units.inverse_transform(coef, intercepts, columns.task)
+        )
         self._widths = linear.directions.shape[1], linear.directions.shape[1]
         self._set_linear(linear)
 

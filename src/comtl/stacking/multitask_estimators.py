@@ -7,28 +7,28 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from ..arrays import beside, on_device, to_numpy, weighted_mean
-from ..hierarchical.intervals_mixin import ErrorBars
+from ..arrays import asarray_like, on_device, to_numpy, weighted_mean
+from ..hierarchical.intervals_mixin import IntervalMixin
 from ..losses import Logistic, Loss, Squared
 from ..models.docstrings import documented
 from ..models.outputs import ClassifierOutputs
 from ..models.training import CellModel
 from ..parameters import require_choice
-from ..rows.observations import TaskData
+from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from ..saving import ModelFileError
 from ..saving.registry import belongs
-from .blending import row_counts, stack_odds, stack_values
-from .candidates import HeldOut
-from .default_members import classification_members, regression_members
-from .error_model import TaskErrors
+from .blending import blend_logistic, blend_squared, row_counts
+from .candidates import HeldOutScores
+from .default_members import default_classification_members, default_regression_members
+from .error_model import ErrorModel
 from .multitask import MultitaskModel
-from .target_scaling import ColumnUnits
-from .thresholds import METRICS, best_cuts
+from .target_scaling import TargetScaling
+from .thresholds import METRICS, best_thresholds
 
 
 @documented
-class MultitaskRegressor(ErrorBars, MultitaskModel):
+class MultitaskRegressor(IntervalMixin, MultitaskModel):
     r"""The best linear model of all tasks, without a parameter to choose.
 
     A fixed library of members is fitted: hierarchical models of every structure, BiFactor models,
@@ -63,29 +63,31 @@ class MultitaskRegressor(ErrorBars, MultitaskModel):
     def _library(
         self, size: tuple[int, int], *, together: int, sparse: bool
     ) -> dict[str, CellModel]:
-        return regression_members(*size, together=together, sparse=sparse)
+        return default_regression_members(*size, together=together, sparse=sparse)
 
-    def _said(self, member: CellModel, test: TaskData) -> np.ndarray:
+    def _member_scores(self, member: CellModel, test: Observations) -> np.ndarray:
         codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
         return member._cell_scores(test, codes)
 
-    def _asked(self, member: CellModel, test: TaskData) -> tuple[np.ndarray, ...]:
+    def _member_targets(self, member: CellModel, test: Observations) -> tuple[np.ndarray, ...]:
         return test.y, test.weights, test.codes
 
-    def _stack(self, held: HeldOut, base: int | None) -> tuple[np.ndarray, float]:
+    def _stack(self, held: HeldOutScores, base: int | None) -> tuple[np.ndarray, float]:
         center = float(np.average(held.target, weights=held.weights))
-        shares = stack_values(held.scores - center, held.target - center, held.weights, base)
+        shares = blend_squared(held.scores - center, held.target - center, held.weights, base)
         return shares, center * (1.0 - float(shares.sum()))
 
-    def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData, units: ColumnUnits) -> None:
+    def _fit_error_model(
+        self, held: HeldOutScores, scores: np.ndarray, data: Observations, units: TargetScaling
+    ) -> None:
         # What tasks say of their rows, against what would be said of a task never seen.
         gap = self._cell_scores(data, data.codes) - self._cell_scores(
             data, np.full_like(data.codes, -1)
         )
-        gap = gap / beside(units.scale[data.codes], gap, gap.dtype)
+        gap = gap / asarray_like(units.scale[data.codes], gap, gap.dtype)
         between = weighted_mean(gap**2, data.weights)
         errors, weights = held.target - scores, row_counts(held.weights)
-        found = TaskErrors.of(errors, weights, held.task, data.n_tasks, between)
+        found = ErrorModel.of(errors, weights, held.task, data.n_tasks, between)
         self._residuals = found.in_units(np.append(units.scale, units.scale.mean()))
 
     def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
@@ -101,7 +103,7 @@ class MultitaskRegressor(ErrorBars, MultitaskModel):
 def _by_row(each: np.ndarray, X: Any, codes: np.ndarray | None) -> np.ndarray:
     """What each task has, and last a new one, for every row, beside the rows."""
     shown = each[codes] if codes is not None else np.tile(each[:-1], (X.shape[0], 1))
-    return beside(shown, X, X.dtype) if on_device(X) else shown
+    return asarray_like(shown, X, X.dtype) if on_device(X) else shown
 
 
 @documented
@@ -114,16 +116,16 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
     Parameters
     ----------
     threshold : {None, "accuracy", "balanced_accuracy", "f1", "macro_f1"}, default=None
-        Metric, as a mean over tasks, for which the cut between two classes is chosen: where it is
-        best by the odds of rows that the members did not see. It may follow the tasks' mean scores.
-        Cuts become part of the intercepts, so that ``predict`` and ``decision_function`` have
-        them; ``predict_proba`` leaves them out. None: even odds.
+        Metric, as a mean over tasks, for which the threshold between two classes is chosen: where
+        it is best by the odds of rows that the members did not see. It may follow the tasks' mean
+        scores. Cuts become part of the intercepts, so that ``predict`` and ``decision_function``
+        have them; ``predict_proba`` leaves them out. None: even odds.
     <stacked>
 
     Attributes
     ----------
     <classes>
-    cuts_ : ndarray of shape (n_tasks,)
+    thresholds_ : ndarray of shape (n_tasks,)
         Log odds of each task above which its rows are in the second class; zero: even odds.
     <stacked_attributes>
 
@@ -138,7 +140,7 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
     True
     """
 
-    cuts_: np.ndarray
+    thresholds_: np.ndarray
 
     def __init__(
         self,
@@ -173,9 +175,9 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
     def _library(
         self, size: tuple[int, int], *, together: int, sparse: bool
     ) -> dict[str, CellModel]:
-        return classification_members(*size, together=together, sparse=sparse)
+        return default_classification_members(*size, together=together, sparse=sparse)
 
-    def _said(self, member: CellModel, test: TaskData) -> np.ndarray:
+    def _member_scores(self, member: CellModel, test: Observations) -> np.ndarray:
         assert isinstance(member, ClassifierOutputs)
         codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
         if member._columns.index is None:
@@ -184,7 +186,7 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         assert seen is not None
         return scores[seen]
 
-    def _asked(self, member: CellModel, test: TaskData) -> tuple[np.ndarray, ...]:
+    def _member_targets(self, member: CellModel, test: Observations) -> tuple[np.ndarray, ...]:
         assert isinstance(member, ClassifierOutputs)
         if member._columns.index is None:
             return np.where(test.y == 1, 1.0, -1.0), test.weights, test.codes
@@ -195,34 +197,42 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         weights = to_numpy(test.weights)[cell]
         return np.where(test.y[cell] == label, 1.0, -1.0), weights, test.codes[cell]
 
-    def _stack(self, held: HeldOut, base: int | None) -> tuple[np.ndarray, float]:
-        return stack_odds(held.scores, held.target, held.weights, base)
+    def _stack(self, held: HeldOutScores, base: int | None) -> tuple[np.ndarray, float]:
+        return blend_logistic(held.scores, held.target, held.weights, base)
 
-    def _cuts(self, held: HeldOut, scores: np.ndarray, n_tasks: int) -> np.ndarray | float:
-        self.cuts_ = np.zeros(n_tasks)
+    def _fit_thresholds(
+        self, held: HeldOutScores, scores: np.ndarray, n_tasks: int
+    ) -> np.ndarray | float:
+        self.thresholds_ = np.zeros(n_tasks)
         if self.threshold is None:
             return 0.0
         told = scores, expit(scores), held.weights, held.task
-        self.cuts_ = best_cuts(self.threshold, *told, n_tasks)
-        return self.cuts_
+        self.thresholds_ = best_thresholds(self.threshold, *told, n_tasks)
+        return self.thresholds_
 
-    def _cuts_within(self, codes: np.ndarray | None) -> np.ndarray:
-        # A task never seen has the mean intercept, and with it the mean cut.
-        return self.cuts_ if codes is None else np.append(self.cuts_, self.cuts_.mean())[codes]
+    def _thresholds_of(self, codes: np.ndarray | None) -> np.ndarray:
+        # A task never seen has the mean intercept, and with it the mean threshold.
+        return (
+            self.thresholds_
+            if codes is None
+            else np.append(self.thresholds_, self.thresholds_.mean())[codes]
+        )
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        cuts: Any = state.get("cuts_")
+        cuts: Any = state.get("thresholds_")
         shape = self.tasks_.shape
         if not belongs(cuts, np.ndarray) or cuts.shape != shape or cuts.dtype.kind != "f":
-            raise ModelFileError("the cuts of the model do not fit its tasks.")
+            raise ModelFileError("the thresholds of the model do not fit its tasks.")
 
-    def _check_data(self, data: TaskData) -> None:
+    def _check_data(self, data: Observations) -> None:
         if self.threshold is not None and data.classes is not None and len(data.classes) > 2:
             raise ValueError(
-                f"threshold={self.threshold!r} is a cut between two classes, but y has "
+                f"threshold={self.threshold!r} is a threshold between two classes, but y has "
                 f"{len(data.classes)}; leave threshold=None."
             )
 
-    def _told(self, held: HeldOut, scores: np.ndarray, data: TaskData, units: ColumnUnits) -> None:
+    def _fit_error_model(
+        self, held: HeldOutScores, scores: np.ndarray, data: Observations, units: TargetScaling
+    ) -> None:
         pass

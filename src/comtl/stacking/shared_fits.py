@@ -1,4 +1,6 @@
-"""Members of a stack fitted to the same cells: units, rows and Grams are made once for all."""
+"""Members of a stack fitted to the same observations: units, rows and Grams are made once for
+all.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from ..arrays import on_device
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.checkpoints import Checkpoint
-from ..engine.problem import Columns, Problem, Units, cell_grams
-from ..engine.progress import UNWATCHED
-from ..hierarchical.coregionalised import RelatedTasks, learn_related
+from ..engine.problem import OutputColumns, Problem, Scaling, cell_grams
+from ..engine.progress import SILENT
+from ..hierarchical.coregionalised import CoregionalisedRidge, learn_related
 from ..hierarchical.hierarchical_estimators import HierarchicalRegressor
 from ..hierarchical.hierarchical_model import HierarchicalModel, populations_of
 from ..hierarchical.population import Population
@@ -24,12 +26,12 @@ from ..losses import Loss
 from ..models.factor_model import FactorModel
 from ..models.training import CellModel
 from ..rows.blocks import single_blas
-from ..rows.observations import TaskData
+from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 
 
-def population_for(model: CellModel, data: TaskData, columns: Columns) -> Population:
-    """Cells on standard scales, as most members take them."""
+def population_for(model: CellModel, data: Observations, columns: OutputColumns) -> Population:
+    """Observations on standard scales, as most members take them."""
     return Population.of(
         model._binary(data, columns), standardize=True, classification=model._classification
     )
@@ -41,10 +43,10 @@ LEAST_DIGITS = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class WholeSums:
-    """Sums of all cells, from which those of all but a few follow by a pass over the few."""
+    """Sums of all observations, from which those of all but a few follow by a pass over the few."""
 
     sums: GramDatafit
-    units: Units
+    units: Scaling
     tasks: np.ndarray
 
     @classmethod
@@ -55,16 +57,16 @@ class WholeSums:
             return None
         return cls(population.sums, population.units, population.cells.tasks)
 
-    def without(self, few: TaskData, rest: Population) -> Population:
-        """Population of the rest, where few and rest are all the cells."""
+    def without(self, few: Observations, rest: Population) -> Population:
+        """Population of the rest, where few and rest are all the observations."""
         if self._lost(rest.units) > LEAST_DIGITS:
             return rest
         part = cell_grams(few, self.units.design(few.X), self.units.target(few.y))
         left = self.sums.less(part, encode_tasks(few.tasks, self.tasks))
         left = left.of_tasks(encode_tasks(rest.cells.tasks, self.tasks))
-        return replace(rest, told=lambda: (left, self.units))
+        return replace(rest, known_moments=lambda: (left, self.units))
 
-    def _lost(self, units: Units) -> float:
+    def _lost(self, units: Scaling) -> float:
         """Relative rounding of the rest: large where a column, or the target, is all in the few."""
         own = self.units.inverse_scale
         ratios = units.inverse_scale / np.where(own > 0.0, own, np.inf)
@@ -72,10 +74,12 @@ class WholeSums:
         return largest**2 * float(np.finfo(self.sums.gram.dtype).eps)
 
 
-def learned(
-    models: Sequence[CellModel], data: TaskData, columns: Columns, population: Population
+def fit_members(
+    models: Sequence[CellModel], data: Observations, columns: OutputColumns, population: Population
 ) -> list[CellModel]:
-    """Copies of the models, fitted to the cells, which ``population`` has on standard scales."""
+    """Copies of the models, fitted to the observations, which ``population`` has on standard
+    scales.
+    """
     models = [copy.copy(model) for model in models]
     with warnings.catch_warnings(), single_blas():
         # A member need not be at its top to be of use; what it is worth is measured.
@@ -83,7 +87,7 @@ def learned(
         learn_hierarchical(
             [m for m in models if isinstance(m, HierarchicalModel)], population, data, columns
         )
-        learn_related([m for m in models if isinstance(m, RelatedTasks)], data, columns)
+        learn_related([m for m in models if isinstance(m, CoregionalisedRidge)], data, columns)
         learn_factors([m for m in models if isinstance(m, FactorModel)], population, data, columns)
     for model in models:
         if isinstance(model, HierarchicalRegressor):
@@ -92,9 +96,12 @@ def learned(
 
 
 def learn_hierarchical(
-    models: Sequence[HierarchicalModel], population: Population, data: TaskData, columns: Columns
+    models: Sequence[HierarchicalModel],
+    population: Population,
+    data: Observations,
+    columns: OutputColumns,
 ) -> None:
-    """Fit several models to the same cells; rows are shared, and simpler fits as starts.
+    """Fit several models to the same observations; rows are shared, and simpler fits as starts.
 
     Factors are to come in the order of their directions.
     """
@@ -108,14 +115,19 @@ def learn_hierarchical(
         if kind == "factor":
             starts = reached.get(("factor", scaled, shrunk), starts)
         populations = populations_of(ready[scaled], columns)
-        model._climb(populations, data, columns, starts if model._family.refines else ())
+        model._fit_em(
+            populations, data, columns, starts if model._covariance_family.refines else ()
+        )
         reached[kind, scaled, shrunk] = model._priors
 
 
 def learn_factors(
-    models: Sequence[FactorModel], population: Population, data: TaskData, columns: Columns
+    models: Sequence[FactorModel],
+    population: Population,
+    data: Observations,
+    columns: OutputColumns,
 ) -> None:
-    """Fit several models to the same cells; those on standard scales share their rows."""
+    """Fit several models to the same observations; those on standard scales share their rows."""
     size = population.cells.n_features, population.cells.n_tasks
     widths = {
         number: model._recipe(*size).ranks[0]
@@ -133,4 +145,4 @@ def learn_factors(
             labels = None if columns.index is None else columns.label
             problems[type(loss)] = Problem(datafit, population.units, labels)
         kept = Checkpoint.of(None, model, data)
-        model._run(problems[type(loss)], data, columns, kept, UNWATCHED)
+        model._run(problems[type(loss)], data, columns, kept, SILENT)

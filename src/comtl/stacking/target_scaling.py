@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..arrays import Array, beside, to_numpy
+from ..arrays import Array, asarray_like, to_numpy
 from ..engine.problem import target_units
-from ..rows.observations import TaskData
+from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 
-FAR = 1e3
+MAX_UNCENTRED_SD = 1e3
 """Spreads from zero beyond which a column is measured from its mean: beside such a level nothing
 else would count. Nearer ones are left to the members, which pool them as far as that helps."""
 ROUNDING = 1e-12
@@ -20,7 +20,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnUnits:
+class TargetScaling:
     """The zero and the unit that the target of each task is measured in.
 
     Columns of a two-dimensional y may be of any units (metres, volts), so that a sum of their
@@ -40,22 +40,22 @@ class ColumnUnits:
     scale: np.ndarray
 
     @classmethod
-    def of(cls, data: TaskData) -> ColumnUnits:
-        """Units that the cells call for.
+    def of(cls, data: Observations) -> TargetScaling:
+        """Units that the observations call for.
 
         Examples
         --------
         >>> import numpy as np
         >>> from sklearn.base import BaseEstimator
         >>> from comtl.rows.reading import read_training
-        >>> from comtl.stacking.target_scaling import ColumnUnits
+        >>> from comtl.stacking.target_scaling import TargetScaling
         >>> class Model(BaseEstimator):
         ...     task_column = None
         >>> Y = np.array([[1.0, 2000.0], [3.0, 6000.0], [np.nan, 4000.0], [np.nan, 4000.0]])
-        >>> ColumnUnits.of(read_training(Model(), np.ones((4, 1)), Y)).scale.round().tolist()
+        >>> TargetScaling.of(read_training(Model(), np.ones((4, 1)), Y)).scale.round().tolist()
         [1.0, 1414.0]
         """
-        # One number a cell: units are found on the host.
+        # One number per observation: units are found on the host.
         target, shares = to_numpy(data.y), to_numpy(data.weights)
         dtype = shares.dtype
         mean, scale = np.zeros(data.n_tasks), np.ones(data.n_tasks)
@@ -68,18 +68,22 @@ class ColumnUnits:
             # One value alone does not tell its unit; what is usual among the others will do.
             usual = np.exp(np.log(scale[scale > 0.0]).mean()) if (scale > 0.0).any() else 1.0
             scale = np.where(scale > 0.0, scale, usual)
-        shift = np.where(np.abs(mean) > FAR * scale, mean, 0.0)
+        shift = np.where(np.abs(mean) > MAX_UNCENTRED_SD * scale, mean, 0.0)
         return cls(data.tasks, shift.astype(dtype), scale.astype(dtype))
 
-    def measured(self, data: TaskData) -> TaskData:
-        """Cells of some of the tasks, with targets in their units."""
+    def transform(self, data: Observations) -> Observations:
+        """Observations of some of the tasks, with targets in their units."""
         if data.classes is not None:
             return data
         cell = encode_tasks(data.tasks, self.tasks)[data.codes]
-        shift, scale = (beside(unit[cell], data.y) for unit in (self.shift, self.scale))
+        shift, scale = (asarray_like(unit[cell], data.y) for unit in (self.shift, self.scale))
         return replace(data, y=(data.y - shift) / scale)
 
-    def restored(self, coef: Array, intercepts: Array, task: np.ndarray) -> tuple[Array, Array]:
+    def inverse_transform(
+        self, coef: Array, intercepts: Array, task: np.ndarray
+    ) -> tuple[Array, Array]:
         """Weights and intercepts of columns that belong to tasks, in the user's units."""
-        scale, shift = (beside(unit[task], coef, coef.dtype) for unit in (self.scale, self.shift))
+        scale, shift = (
+            asarray_like(unit[task], coef, coef.dtype) for unit in (self.scale, self.shift)
+        )
         return coef * scale[:, None], intercepts * scale + shift

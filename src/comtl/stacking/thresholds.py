@@ -1,4 +1,4 @@
-"""The cut between two classes that suits a metric best."""
+"""The threshold between two classes that suits a metric best."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from .blending import row_counts
 from .quantiles import quantiles
 
 METRICS = ("accuracy", "balanced_accuracy", "f1", "macro_f1")
-CUTS = 201
+N_THRESHOLDS = 201
 SHARES = (0.0, 0.5, 1.0)
-"""Candidates for the cut, and for how far it follows the mean score of a task."""
+"""Candidates for the threshold, and for how far it follows the mean score of a task."""
 
 
-def best_cuts(
+def best_thresholds(
     metric: str,
     scores: np.ndarray,
     chance: np.ndarray,
@@ -23,20 +23,22 @@ def best_cuts(
 ) -> np.ndarray:
     """Score of each task above which to say the second class, as suits the mean over tasks best.
 
-    ``chance`` is how likely each row is of the second class. Where scores are log odds it should
-    be what they say: known classes of a few hundred rows make cuts of noise, and odds that were
-    weighed on these rows do not (``benchmarks/bench_cuts.md``).
+    ``probability`` is how likely each row is of the second class. Where scores are log odds it
+    should be what they say: known classes of a few hundred rows make thresholds of noise, and odds
+    that were weighed on these rows do not (``benchmarks/bench_cuts.md``).
 
-    The cut of a task is ``share · mean score + common``: two numbers are chosen for all tasks
-    together, since a cut of each task's own would follow the noise of a few dozen rows. A task
-    without rows counts with the mean over the others.
+    The threshold of a task is ``share · mean score + common``: two numbers are chosen for all tasks
+    together, since a threshold of each task's own would follow the noise of a few dozen rows. A
+    task without rows counts with the mean over the others.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from comtl.stacking.thresholds import best_cuts
+    >>> from comtl.stacking.thresholds import best_thresholds
     >>> scores = np.array([-2.0, -1.0, 0.2, 3.0])
-    >>> cuts = best_cuts("f1", scores, 1.0 * (scores > 0), np.ones(4), np.zeros(4, dtype=int), 1)
+    >>> cuts = best_thresholds(
+    ...     "f1", scores, 1.0 * (scores > 0), np.ones(4), np.zeros(4, dtype=int), 1
+    ... )
     >>> bool(-1.0 <= cuts[0] < 0.2)
     True
     """
@@ -48,20 +50,20 @@ def best_cuts(
     means[~known] = means[known].mean() if known.any() else 0.0
     best, cuts = -np.inf, means
     for share in SHARES:
-        value, cut = _common_cut(metric, scores - share * means[task], chance, weights, task)
+        value, cut = _common_threshold(metric, scores - share * means[task], chance, weights, task)
         # Among equals the simplest: the data do not ask for more.
         if value > best + 1e-12:
             best, cuts = value, share * means + cut
     return cuts
 
 
-def _common_cut(
+def _common_threshold(
     metric: str, scores: np.ndarray, chance: np.ndarray, weights: np.ndarray, task: np.ndarray
 ) -> tuple[float, float]:
-    """What one cut for all tasks reaches, and the cut; of equals the middle one."""
-    ordered = np.unique(quantiles(scores, weights, np.linspace(0.0, 1.0, CUTS)))
+    """What one threshold for all tasks reaches, and the threshold; of equals the middle one."""
+    ordered = np.unique(quantiles(scores, weights, np.linspace(0.0, 1.0, N_THRESHOLDS)))
     cuts = 0.5 * (ordered[1:] + ordered[:-1]) if len(ordered) > 1 else ordered
-    # For every task and cut, the weight of rows above it.
+    # For every task and threshold, the weight of rows above it.
     tasks, codes = np.unique(task, return_inverse=True)
     below = np.searchsorted(cuts, scores)
     place = codes * (len(cuts) + 1) + below

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from ..phrases import counted
+from ..phrases import count_noun
 from ..saving.registry import saved
 from .patterns import MISSING
 from .table_errors import TableError
@@ -38,7 +38,7 @@ class Column:
         Whether a missing value has a feature of its own.
     missing : int
         Missing values in the training rows.
-    loose : bool
+    coerce : bool
         Whether words among numbers count as missing.
 
     Examples
@@ -59,7 +59,7 @@ class Column:
     fill: float = 0.0
     flagged: bool = False
     missing: int = 0
-    loose: bool = False
+    coerce: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,14 +100,14 @@ class Column:
         notes = []
         if gaps.any() and not self.flagged:
             notes.append(
-                f"Column {self.name!r}: {counted(int(gaps.sum()), 'missing value')}, none in "
+                f"Column {self.name!r}: {count_noun(int(gaps.sum()), 'missing value')}, none in "
                 f"training; {self.fill:g} (the median there) serves."
             )
         parts = [filled, gaps.astype(float)] if self.flagged else [filled]
         return np.stack(parts, axis=1), notes
 
     def _numbers(self, values: pa.ChunkedArray) -> np.ndarray:
-        return numbers_of(values, self.name, loose=self.loose)
+        return numbers_of(values, self.name, coerce=self.coerce)
 
     def _one_hot(self, values: pa.ChunkedArray) -> tuple[sparse.csr_array, list[str]]:
         if type_of(values) in ("date", "other"):
@@ -126,13 +126,13 @@ class Column:
         notes = []
         strange = [level for level in levels if level not in place]
         if strange:
-            count = counted(int(((known < 0) & (codes >= 0)).sum()), "row")
+            count = count_noun(int(((known < 0) & (codes >= 0)).sum()), "row")
             notes.append(
-                f"Column {self.name!r}: {count} with {counted(len(strange), 'level')} that "
+                f"Column {self.name!r}: {count} with {count_noun(len(strange), 'level')} that "
                 f"training had not, such as {strange[0]!r}; no level is assumed."
             )
         if not self.flagged and (codes < 0).any():
-            count = counted(int((codes < 0).sum()), "missing value")
+            count = count_noun(int((codes < 0).sum()), "missing value")
             notes.append(f"Column {self.name!r}: {count}, none in training; no level is assumed.")
         return features, notes
 
@@ -150,7 +150,7 @@ class Column:
         return truth[codes]
 
 
-def missing_words(verbatim: bool) -> tuple[str, ...]:
+def missing_words(task_as_text: bool) -> tuple[str, ...]:
     """Words that stand for nothing; only the empty one where words are taken as they are.
 
     Examples
@@ -159,4 +159,4 @@ def missing_words(verbatim: bool) -> tuple[str, ...]:
     >>> missing_words(True)
     ('',)
     """
-    return ("",) if verbatim else MISSING
+    return ("",) if task_as_text else MISSING

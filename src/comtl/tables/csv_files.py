@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from ..phrases import counted, some
-from .patterns import CODE, INFINITE, MISSING_NUMBERS, PLAIN
+from ..phrases import count_noun, some
+from .patterns import CODE, INFINITE, MISSING_NUMBERS, NUMBER_PATTERN
 from .table_errors import TableError
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -97,7 +97,8 @@ def _strings(text: bytes, delimiter: str, width: int, name: str) -> pa.Table:
         if wrong:
             raise TableError(
                 f"{name}: row {wrong[0].number} (the header is row 1) has "
-                f"{counted(wrong[0].actual_columns, 'field')}, the header has {width}, divided by "
+                f"{count_noun(wrong[0].actual_columns, 'field')}, the header has {width}, "
+                "divided by "
                 f"{DELIMITERS[delimiter]}. Repair the row, or quote fields that hold a delimiter."
             ) from error
         raise TableError(f"{name} cannot be read: {error}. Save it again as CSV.") from error
@@ -130,7 +131,7 @@ def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
     empty = pc.is_in(bare, pa.array(MISSING_NUMBERS))
     numbers = pc.if_else(empty, pa.scalar(None, pa.string()), bare)
     known = numbers.drop_null()
-    plain = pc.match_substring_regex(known, f"^({PLAIN}|{INFINITE})$")
+    plain = pc.match_substring_regex(known, f"^({NUMBER_PATTERN}|{INFINITE})$")
     codes = pc.match_substring_regex(known, f"^{CODE}$")
     if len(known) and pc.all(plain).as_py() and not pc.any(codes).as_py():
         if not pc.all(pc.match_substring_regex(known, r"^-?\d+$")).as_py():

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from ..phrases import counted, some
+from ..phrases import count_noun, some
 from ..saving.registry import saved
 from .columns import CATEGORY, NUMBER, Column
-from .infer_types import Left, guess, refuse
+from .infer_types import SkippedColumn, guess, refuse
 from .table_errors import TableError, require_columns
 from .values import numbers_of
 
@@ -104,7 +104,7 @@ class Encoder:
         """
         forced = {**dict.fromkeys(category, CATEGORY), **dict.fromkeys(number, NUMBER)}
         found = [guess(table.column(name), name, forced.get(name)) for name in table.column_names]
-        left = [one for one in found if isinstance(one, Left)]
+        left = [one for one in found if isinstance(one, SkippedColumn)]
         refuse(left)
         columns = tuple(one for one in found if isinstance(one, Column))
         notes = [one.why for one in left]
@@ -116,7 +116,7 @@ class Encoder:
         gaps = [column.name for column in columns if column.missing]
         if missing == "refuse" and gaps:
             raise TableError(
-                f"Column {gaps[0]!r} and {counted(len(gaps) - 1, 'other')} have missing values: "
+                f"Column {gaps[0]!r} and {count_noun(len(gaps) - 1, 'other')} have missing values: "
                 "fill them, drop the rows, or pass --missing impute."
                 if gaps[1:]
                 else f"Column {gaps[0]!r} has missing values: fill them, drop the rows, or pass "

@@ -14,12 +14,12 @@ import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
 from ..evaluation.compare_models import MANY_ROWS, Comparison, compare
-from ..evaluation.nonlinearity import STRONG, evidence_for_bends
-from ..evaluation.reference_models import choose_bends
+from ..evaluation.nonlinearity import MIN_LOG_EVIDENCE, nonlinearity_evidence
+from ..evaluation.reference_models import choose_hinges
 from ..models.training import TaskModel
 from ..parameters import require_choice
-from ..phrases import counted
-from ..rows.fit_input import Rows
+from ..phrases import count_noun
+from ..rows.fit_input import FitInput
 from ..stacking.multitask import MultitaskModel
 from .encoder import Encoder
 from .labels import match_target, read_target, read_tasks, read_weights
@@ -61,9 +61,9 @@ def fit_table(
         One row a sample, with the task, the target, and columns to predict from.
     task, target : str
         Columns of the task and of what is to be predicted.
-    model : {"auto", "bends", "hierarchical", "bifactor", "trifactor", "pooled", "separate"}
-        Which model; "auto" is MultitaskRegressor or MultitaskClassifier, and "bends" the same
-        with bends of columns of numbers where they help.
+    model : {"auto", "hinges", "hierarchical", "bifactor", "trifactor", "pooled", "separate"}
+        Which model; "auto" is MultitaskRegressor or MultitaskClassifier, and "hinges" the same
+        with hinges of columns of numbers where they help.
     kind : {"auto", "regression", "classification"}
         Kind of problem; by default text and two whole numbers are classes.
     drop : sequence of str
@@ -122,11 +122,11 @@ def fit_table(
     _check_names(
         table, task, target, weight, {"--drop": drop, "--category": category, "--number": number}
     )
-    verbatim = task in category
+    task_as_text = task in category
     found = read_target(table.column(target), target, kind)
     table, values, notes = found.kept(table, target)
     notes += found.notes
-    labels = read_tasks(table.column(task), task, verbatim)
+    labels = read_tasks(table.column(task), task, task_as_text)
     weights = None if weight is None else read_weights(table.column(weight), weight)
     notes += _check_rows(labels)
     others = [name for name in table.column_names if name not in (task, target, weight, *drop)]
@@ -136,14 +136,14 @@ def fit_table(
     notes += odd
     if seen is not None:
         seen(encoder, notes)
-    rows = Rows(encoder.encode(table).X, values, labels, weights)
+    rows = FitInput(encoder.encode(table).X, values, labels, weights)
     told = progress or (lambda done, total: None)
     folds = 1 if len(labels) > MANY_ROWS else min(FOLDS, len(labels))
     told(0, 1 + 3 * folds * score)
     choose = partial(choose_model, model, found.kind, seed=seed, jobs=jobs)
     estimator = choose(rows)
     _fit(estimator, rows, notes)
-    notes += _about_bends(model, estimator, rows)
+    notes += _about_hinges(model, estimator, rows)
     comparison = None
     if score:
         comparison = _compared(estimator, rows, choose, told, notes)
@@ -158,7 +158,7 @@ def fit_table(
         found.kind,
         model,
         len(labels),
-        verbatim,
+        task_as_text,
         tuple(notes),
         versions(),
     )
@@ -181,7 +181,7 @@ def compare_table(model: TableModel, frame: Any, progress: Progress | None = Non
     require_columns([model.task, model.target], table.column_names, "the model's table")
     target = match_target(table.column(model.target), model.target, model.classes)
     table, values, _ = target.kept(table, model.target)
-    text = model.verbatim or model.estimator.tasks_.dtype.kind == "U"
+    text = model.task_as_text or model.estimator.tasks_.dtype.kind == "U"
     labels = read_tasks(table.column(model.task), model.task, text)
     choose = partial(choose_model, model.model, model.kind)
     X = model.encoder.encode(table).X
@@ -237,7 +237,7 @@ def _check_names(
 def _check_rows(labels: np.ndarray) -> list[str]:
     if len(labels) < LEAST_ROWS:
         raise TableError(
-            f"The table has {counted(len(labels), 'row')} with a target; a fit takes at least "
+            f"The table has {count_noun(len(labels), 'row')} with a target; a fit takes at least "
             f"{LEAST_ROWS}."
         )
     tasks = len(np.unique(labels))
@@ -248,32 +248,34 @@ def _check_rows(labels: np.ndarray) -> list[str]:
     return []
 
 
-def _fit(estimator: TaskModel, rows: Rows, notes: list[str]) -> None:
+def _fit(estimator: TaskModel, rows: FitInput, notes: list[str]) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         # What the user interrupts here is the command, not this fit alone.
-        estimator.fit_within(rows)
+        estimator._fit_quietly(rows)
     if any(issubclass(one.category, ConvergenceWarning) for one in caught):
         notes.append("The fit stopped before it had fully converged; its scores show its worth.")
 
 
-def _about_bends(model: str, estimator: TaskModel, rows: Rows) -> list[str]:
-    if model == "bends" and not len(choose_bends(estimator).columns):
-        return ["No bends were kept: straight lines do as well on rows that were held out."]
+def _about_hinges(model: str, estimator: TaskModel, rows: FitInput) -> list[str]:
+    if model == "hinges" and not len(choose_hinges(estimator).columns):
+        return ["No hinges were kept: straight lines do as well on rows that were held out."]
     if model == "auto" and isinstance(estimator, MultitaskModel):
-        gain = evidence_for_bends(estimator, rows.X, rows.y, rows.task, rows.sample_weight)
-        if gain > STRONG:
+        gain = nonlinearity_evidence(estimator, rows.X, rows.y, rows.task, rows.sample_weight)
+        if gain > MIN_LOG_EVIDENCE:
             return [
-                "Some columns seem to bend: straight lines fit less well than the rows allow "
-                f"(log evidence {gain:+.0f}). A fit with --model bends may predict better."
+                "Some columns seem to act nonlinearly: straight lines fit less well than the "
+                "rows allow "
+                f"(log marginal likelihood {gain:+.0f}). A fit with --model hinges may predict "
+                "better."
             ]
     return []
 
 
 def _compared(
     estimator: TaskModel,
-    rows: Rows,
-    choose: Callable[[Rows], TaskModel],
+    rows: FitInput,
+    choose: Callable[[FitInput], TaskModel],
     told: Progress,
     notes: list[str],
 ) -> Comparison | None:

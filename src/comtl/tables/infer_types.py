@@ -7,13 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ..phrases import counted
+from ..phrases import count_noun
 from .columns import CATEGORY, NUMBER, YES_NO, Column
-from .patterns import DATE, DRESSED, MISSING_NUMBERS, PLAIN, are_numbers, first_not, share, yes_no
+from .patterns import (
+    DATE,
+    DRESSED,
+    MISSING_NUMBERS,
+    NUMBER_PATTERN,
+    are_numbers,
+    first_not,
+    share,
+    yes_no,
+)
 from .table_errors import TableError
 from .values import levels_of, numbers_of, type_of
 
-FEW = 10
+MAX_CATEGORY_LEVELS = 10
 """Levels that a category may have in any case."""
 LOOKED_AT = 2000
 """Levels by which the writing of a column is judged."""
@@ -22,7 +31,7 @@ LONG = 40
 
 
 @dataclass(frozen=True)
-class Left:
+class SkippedColumn:
     """A column that is left out, or refused, and why."""
 
     name: str
@@ -30,7 +39,7 @@ class Left:
     refused: bool
 
 
-def guess(values: pa.ChunkedArray, name: str, forced: str | None = None) -> Column | Left:
+def guess(values: pa.ChunkedArray, name: str, forced: str | None = None) -> Column | SkippedColumn:
     """Column as it will be encoded, or why it will not.
 
     ``forced`` is "number" or "category" where the user said so.
@@ -40,7 +49,7 @@ def guess(values: pa.ChunkedArray, name: str, forced: str | None = None) -> Colu
     >>> import pyarrow as pa
     >>> from comtl.tables.infer_types import guess
     >>> guess(pa.chunked_array([[3.0, None, 5.0]]), "age")
-    Column(name='age', kind='number', levels=(), fill=4.0, flagged=True, missing=1, loose=False)
+    Column(name='age', kind='number', levels=(), fill=4.0, flagged=True, missing=1, coerce=False)
     >>> guess(pa.chunked_array([["$1,200", "$900"]]), "price").why
     "Column 'price' holds numbers with signs, such as '$1,200': write plain numbers (1234.5), take
     it as names with --category price, or leave it out with --drop price."
@@ -48,19 +57,19 @@ def guess(values: pa.ChunkedArray, name: str, forced: str | None = None) -> Colu
     kind = type_of(values)
     remedy = f"take it as names with --category {name}, or leave it out with --drop {name}."
     if kind == "date":
-        return Left(name, f"Column {name!r} holds dates: {_instead(name)}", True)
+        return SkippedColumn(name, f"Column {name!r} holds dates: {_instead(name)}", True)
     if kind == "other":
         why = f"Column {name!r} is of type {values.type}: leave it out with --drop {name}."
-        return Left(name, why, True)
+        return SkippedColumn(name, why, True)
     if forced == CATEGORY:
         return _category(*levels_of(values), name)
     if forced == NUMBER:
-        return _number(numbers_of(values, name, loose=True), name, loose=True)
+        return _number(numbers_of(values, name, coerce=True), name, coerce=True)
     if kind == "number":
         return _number(numbers_of(values, name), name)
     codes, levels = levels_of(values)
     if kind == "nothing" or not levels:
-        return Left(name, f"Column {name!r} has no values: left out.", False)
+        return SkippedColumn(name, f"Column {name!r} has no values: left out.", False)
     if kind == "bool" or yes_no(levels) is not None:
         return _yes_no(codes, levels, name)
     looked = levels[:LOOKED_AT]
@@ -68,7 +77,7 @@ def guess(values: pa.ChunkedArray, name: str, forced: str | None = None) -> Colu
         if all(level in MISSING_NUMBERS or are_numbers([level]) for level in levels):
             return _number(numbers_of(values, name), name)
     why = _refusal(codes, levels, name, remedy)
-    return Left(name, why, True) if why else _category(codes, levels, name)
+    return SkippedColumn(name, why, True) if why else _category(codes, levels, name)
 
 
 def _refusal(codes: np.ndarray, levels: list[str], name: str, remedy: str) -> str:
@@ -76,15 +85,15 @@ def _refusal(codes: np.ndarray, levels: list[str], name: str, remedy: str) -> st
     looked = levels[:LOOKED_AT]
     if share(DATE, looked) > 0.8:
         return f"Column {name!r} holds dates, such as {looked[0]!r}: {_instead(name)}"
-    plain, dressed = share(PLAIN, looked), share(DRESSED, looked)
+    plain, dressed = share(NUMBER_PATTERN, looked), share(DRESSED, looked)
     if dressed > 0.5 and dressed > plain and not _codes_only(looked):
-        example = first_not(PLAIN, looked)
+        example = first_not(NUMBER_PATTERN, looked)
         return (
             f"Column {name!r} holds numbers with signs, such as {example!r}: write plain numbers "
             f"(1234.5), {remedy}"
         )
     if plain > 0.5 and not _codes_only(looked):
-        example = first_not(PLAIN, looked)
+        example = first_not(NUMBER_PATTERN, looked)
         return (
             f"Column {name!r} mixes numbers and text such as {example!r}: --number {name} takes "
             f"words as missing; or {remedy}"
@@ -92,9 +101,9 @@ def _refusal(codes: np.ndarray, levels: list[str], name: str, remedy: str) -> st
     rows = int((codes >= 0).sum())
     if len(levels) * 2 > rows and float(np.mean([len(level) for level in looked])) > LONG:
         return f"Column {name!r} holds free text: leave it out with --drop {name}."
-    if len(levels) > FEW and len(levels) * 2 > rows:
+    if len(levels) > MAX_CATEGORY_LEVELS and len(levels) * 2 > rows:
         return (
-            f"Column {name!r} has {counted(len(levels), 'different text')} in {rows:,} rows, as "
+            f"Column {name!r} has {count_noun(len(levels), 'different text')} in {rows:,} rows, as "
             f"names or identifiers have: leave it out with --drop {name}, or keep it with "
             f"--category {name}."
         )
@@ -113,18 +122,20 @@ def _instead(name: str) -> str:
     )
 
 
-def _number(numbers: np.ndarray, name: str, *, loose: bool = False) -> Column | Left:
+def _number(numbers: np.ndarray, name: str, *, coerce: bool = False) -> Column | SkippedColumn:
     gaps = np.isnan(numbers)
     if gaps.all():
-        return Left(name, f"Column {name!r} has no values: left out.", False)
+        return SkippedColumn(name, f"Column {name!r} has no values: left out.", False)
     known = numbers[~gaps]
     if not gaps.any() and (known == known[0]).all():
-        return Left(name, f"Column {name!r} is {known[0]:g} in every row: left out.", False)
+        return SkippedColumn(
+            name, f"Column {name!r} is {known[0]:g} in every row: left out.", False
+        )
     fill = float(np.median(known))
-    return Column(name, NUMBER, (), fill, bool(gaps.any()), int(gaps.sum()), loose)
+    return Column(name, NUMBER, (), fill, bool(gaps.any()), int(gaps.sum()), coerce)
 
 
-def _yes_no(codes: np.ndarray, levels: list[str], name: str) -> Column | Left:
+def _yes_no(codes: np.ndarray, levels: list[str], name: str) -> Column | SkippedColumn:
     words = yes_no(levels)
     if words is None:
         return _category(codes, levels, name)
@@ -133,22 +144,26 @@ def _yes_no(codes: np.ndarray, levels: list[str], name: str) -> Column | Left:
     return Column(name, YES_NO, words, fill, bool(gaps.any()), int(gaps.sum()))
 
 
-def _category(codes: np.ndarray, levels: list[str], name: str) -> Column | Left:
+def _category(codes: np.ndarray, levels: list[str], name: str) -> Column | SkippedColumn:
     gaps = int((codes < 0).sum())
     if not levels:
-        return Left(name, f"Column {name!r} has no values: left out.", False)
+        return SkippedColumn(name, f"Column {name!r} has no values: left out.", False)
     if len(levels) == 1 and not gaps:
-        return Left(name, f"Column {name!r} is {levels[0]!r} in every row: left out.", False)
+        return SkippedColumn(
+            name, f"Column {name!r} is {levels[0]!r} in every row: left out.", False
+        )
     return Column(name, CATEGORY, tuple(levels), 0.0, gaps > 0, gaps)
 
 
-def refuse(left: list[Left]) -> None:
+def refuse(left: list[SkippedColumn]) -> None:
     """Raise for the first column that is refused, with the names of the others.
 
     Examples
     --------
-    >>> from comtl.tables.infer_types import Left, refuse
-    >>> refuse([Left("a", "Column 'a' holds dates.", True), Left("b", "...", True)])
+    >>> from comtl.tables.infer_types import SkippedColumn, refuse
+    >>> refuse(
+    ...     [SkippedColumn("a", "Column 'a' holds dates.", True), SkippedColumn("b", "...", True)]
+    ... )
     Traceback (most recent call last):
     comtl.tables.table_errors.TableError: Column 'a' holds dates. Also refused: 'b'.
     """

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ..phrases import counted
+from ..phrases import count_noun
 from .columns import missing_words
-from .infer_types import Left, guess
+from .infer_types import SkippedColumn, guess
 from .patterns import MISSING_NUMBERS, are_numbers
 from .table_errors import TableError
 from .values import levels_of, numbers_of, plain, type_of
@@ -21,10 +21,10 @@ EXACT = 2.0**53
 """Whole numbers that a float holds exactly."""
 
 
-def read_tasks(values: pa.ChunkedArray, name: str, verbatim: bool = False) -> np.ndarray:
+def read_tasks(values: pa.ChunkedArray, name: str, task_as_text: bool = False) -> np.ndarray:
     """Task of each row for a fit: integers stay integers, all else is text.
 
-    ``verbatim`` takes words such as NA as names, and numbers as text.
+    ``task_as_text`` takes words such as NA as names, and numbers as text.
 
     Examples
     --------
@@ -35,10 +35,11 @@ def read_tasks(values: pa.ChunkedArray, name: str, verbatim: bool = False) -> np
     >>> read_tasks(pa.chunked_array([["007", "1"]]), "school")
     array(['007', '1'], dtype='<U3')
     """
-    labels, missing = _labels(values, name, verbatim)
+    labels, missing = _labels(values, name, task_as_text)
     if missing.any():
         raise TableError(
-            f"{counted(int(missing.sum()), 'row')} without a task in column {name!r}, the first is "
+            f"{count_noun(int(missing.sum()), 'row')} without a task in column {name!r}, the "
+            "first is "
             f"row {missing.argmax() + 1}: drop these rows, or give them a task of their own. Where "
             f"NA or null is a name, pass --category {name}."
         )
@@ -46,7 +47,7 @@ def read_tasks(values: pa.ChunkedArray, name: str, verbatim: bool = False) -> np
 
 
 def match_tasks(
-    values: pa.ChunkedArray, name: str, tasks: np.ndarray, verbatim: bool = False
+    values: pa.ChunkedArray, name: str, tasks: np.ndarray, task_as_text: bool = False
 ) -> np.ndarray:
     """Task of each row for a prediction, in the type of the known tasks.
 
@@ -63,8 +64,8 @@ def match_tasks(
     array(['7', ''], dtype='<U1')
     """
     text = tasks.dtype.kind == "U"
-    codes, levels = levels_of(values, missing_words(verbatim))
-    if type_of(values) == "number" and not verbatim:
+    codes, levels = levels_of(values, missing_words(task_as_text))
+    if type_of(values) == "number" and not task_as_text:
         # Integers beside missing values come as floats.
         levels = [level.removesuffix(".0") for level in levels]
     if text:
@@ -82,15 +83,17 @@ def _whole(level: str, other: int) -> int:
     return int(digits) if fits and abs(int(digits)) < 2**63 else other
 
 
-def _labels(values: pa.ChunkedArray, name: str, verbatim: bool) -> tuple[np.ndarray, np.ndarray]:
+def _labels(
+    values: pa.ChunkedArray, name: str, task_as_text: bool
+) -> tuple[np.ndarray, np.ndarray]:
     kind = type_of(values)
     if kind in ("date", "other"):
         raise TableError(
             f"Column {name!r} holds {values.type}; tasks are named by text or whole numbers. "
             "Convert it to text."
         )
-    codes, levels = levels_of(values, missing_words(verbatim))
-    if kind == "number" and not verbatim:
+    codes, levels = levels_of(values, missing_words(task_as_text))
+    if kind == "number" and not task_as_text:
         whole = plain(values)
         if pa.types.is_floating(whole.type) or pa.types.is_decimal(whole.type):
             numbers = numbers_of(values, name)
@@ -121,7 +124,7 @@ class Target:
         if not self.missing.any():
             return table, self.values, []
         rows = np.flatnonzero(~self.missing)
-        count = counted(int(self.missing.sum()), "row")
+        count = count_noun(int(self.missing.sum()), "row")
         note = f"{count} without a target in column {name!r}: left out."
         return table.take(pa.array(rows)), self.values[rows], [note]
 
@@ -161,7 +164,7 @@ def _two_classes(levels: list[str]) -> bool:
 def _refuse_odd(values: pa.ChunkedArray, name: str, levels: list[str]) -> None:
     """Refuse text that looks like numbers or dates rather than classes."""
     found = guess(values, name)
-    if isinstance(found, Left) and found.refused:
+    if isinstance(found, SkippedColumn) and found.refused:
         reason = found.why.partition(":")[0]
         raise TableError(
             f"{reason}, and is the target: write plain numbers (1234.5), or pass --kind "
@@ -202,8 +205,8 @@ def _classes(values: pa.ChunkedArray, name: str, numeric: bool) -> Target:
         )
     if len(levels) * 2 > (~missing).sum() and len(levels) > 2:
         raise TableError(
-            f"Column {name!r}, the target, has {counted(len(levels), 'class', 'classes')} in "
-            f"{counted(int((~missing).sum()), 'row')}: name another target, or pass --kind "
+            f"Column {name!r}, the target, has {count_noun(len(levels), 'class', 'classes')} in "
+            f"{count_noun(int((~missing).sum()), 'row')}: name another target, or pass --kind "
             "regression if these are numbers."
         )
     if numeric and all(level.removesuffix(".0").lstrip("-").isdecimal() for level in levels):

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..evaluation.reference_models import simple_model
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
-from ..hierarchical.intervals_mixin import ErrorBars
+from ..hierarchical.intervals_mixin import IntervalMixin
 from ..models.factor_model import FactorModel
 from ..models.search_estimators import (
     BiFactorClassifierCV,
@@ -18,12 +18,12 @@ from ..models.search_estimators import (
     TriFactorRegressorCV,
 )
 from ..models.training import TaskModel
-from ..rows.fit_input import Rows
+from ..rows.fit_input import FitInput
 from ..stacking.multitask_estimators import MultitaskClassifier, MultitaskRegressor
 from .labels import CLASSIFICATION
 from .table_errors import TableError
 
-MODELS = ("auto", "bends", "hierarchical", "bifactor", "trifactor", "pooled", "separate")
+MODELS = ("auto", "hinges", "hierarchical", "bifactor", "trifactor", "pooled", "separate")
 SIMPLE = ("pooled", "separate")
 RANKS = (1, 2, 4, 8)
 CLUSTERS = (2, 5)
@@ -32,27 +32,27 @@ FOLDS = 3
 
 
 def choose_model(
-    name: str, kind: str, rows: Rows, *, seed: int = 0, jobs: int | None = None
+    name: str, kind: str, rows: FitInput, *, seed: int = 0, jobs: int | None = None
 ) -> TaskModel:
     """Estimator, not fitted, by its name on the command line.
 
     Examples
     --------
-    >>> from comtl.rows.fit_input import Rows
+    >>> from comtl.rows.fit_input import FitInput
     >>> from comtl.tables.model_names import choose_model
-    >>> choose_model("hierarchical", "regression", Rows(None, None))
+    >>> choose_model("hierarchical", "regression", FitInput(None, None))
     HierarchicalRegressor()
     """
     classes = kind == CLASSIFICATION
-    if name in ("auto", "bends"):
+    if name in ("auto", "hinges"):
         stack: Any = MultitaskClassifier if classes else MultitaskRegressor
-        return stack(basis="hinges" if name == "bends" else None, n_jobs=jobs)
+        return stack(basis="hinges" if name == "hinges" else None, n_jobs=jobs)
     if name == "hierarchical":
         return HierarchicalClassifier() if classes else HierarchicalRegressor()
     if name in SIMPLE:
         like: TaskModel = HierarchicalClassifier() if classes else HierarchicalRegressor()
         with warnings.catch_warnings():
-            # A penalty whose fit stops early can still be told from the others.
+            # A penalty whose fit stops early can still be distinguished from the others.
             warnings.simplefilter("ignore", ConvergenceWarning)
             return simple_model(name, like, rows)
     search: dict[str, Any] = {
@@ -89,21 +89,21 @@ def choose_adaptable(estimator: Any) -> FactorModel:
     )
 
 
-def choose_error_bars(estimator: Any) -> ErrorBars:
+def choose_interval_model(estimator: Any) -> IntervalMixin:
     """Refuse a model without intervals.
 
     Examples
     --------
     >>> from comtl import HierarchicalRegressor
-    >>> from comtl.tables.model_names import choose_error_bars
-    >>> choose_error_bars(HierarchicalRegressor())
+    >>> from comtl.tables.model_names import choose_interval_model
+    >>> choose_interval_model(HierarchicalRegressor())
     HierarchicalRegressor()
     """
-    if isinstance(estimator, ErrorBars):
+    if isinstance(estimator, IntervalMixin):
         return estimator
     raise TableError(
         f"A {type(estimator).__name__} has no intervals: fit a regression with --model auto, "
-        "--model bends or --model hierarchical."
+        "--model hinges or --model hierarchical."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-PLAIN = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+NUMBER_PATTERN = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 """A number as every program reads it."""
 CODE = r"[+-]?0\d+"
 """Digits with a leading zero, as in postcodes: a name rather than a number."""
@@ -34,8 +34,8 @@ def share(pattern: str, values: Iterable[str]) -> float:
 
     Examples
     --------
-    >>> from comtl.tables.patterns import DATE, DRESSED, PLAIN, share
-    >>> share(PLAIN, ["1", "2.5", "-3e5", "4,5"])
+    >>> from comtl.tables.patterns import DATE, DRESSED, NUMBER_PATTERN, share
+    >>> share(NUMBER_PATTERN, ["1", "2.5", "-3e5", "4,5"])
     0.75
     >>> share(DRESSED, ["1,234", "12 %", "$ 5", "A4"])
     0.75
@@ -53,8 +53,8 @@ def first_not(pattern: str, values: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> from comtl.tables.patterns import PLAIN, first_not
-    >>> first_not(PLAIN, ["1", "about 5", "x"])
+    >>> from comtl.tables.patterns import NUMBER_PATTERN, first_not
+    >>> first_not(NUMBER_PATTERN, ["1", "about 5", "x"])
     'about 5'
     """
     found = re.compile(pattern)
@@ -71,7 +71,11 @@ def are_numbers(values: Iterable[str]) -> bool:
     (True, False, False)
     """
     known = list(values)
-    return bool(known) and share(f"{PLAIN}|{INFINITE}", known) == 1.0 and share(CODE, known) == 0.0
+    return (
+        bool(known)
+        and share(f"{NUMBER_PATTERN}|{INFINITE}", known) == 1.0
+        and share(CODE, known) == 0.0
+    )
 
 
 def yes_no(values: Iterable[str]) -> tuple[str, str] | None:

@@ -12,22 +12,22 @@ import numpy as np
 import pyarrow as pa
 
 from ..evaluation.compare_models import Comparison
-from ..evaluation.reference_models import choose_bends
+from ..evaluation.reference_models import choose_hinges
 from ..models.training import TaskModel
-from ..phrases import counted, some
+from ..phrases import count_noun, some
 from ..rows.reading import encode_tasks
 from ..saving import save
 from ..saving.registry import saved
 from .columns import CATEGORY
 from .encoder import Encoder
 from .labels import match_target, match_tasks, read_tasks
-from .model_names import choose_adaptable, choose_chances, choose_error_bars
+from .model_names import choose_adaptable, choose_chances, choose_interval_model
 from .table_errors import TableError, require_columns
 from .values import as_table
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class PreparedRows:
     """Rows to predict, as the estimator takes them, and notes on them."""
 
     X: Any
@@ -57,7 +57,7 @@ class TableModel:
         Name of the model on the command line.
     rows : int
         Rows that the model was fitted to.
-    verbatim : bool
+    task_as_text : bool
         Whether task labels are taken as text, whatever they look like.
     notes : tuple of str
         What was worth knowing when it was fitted.
@@ -82,7 +82,7 @@ class TableModel:
     kind: str
     model: str
     rows: int
-    verbatim: bool
+    task_as_text: bool
     notes: tuple[str, ...]
     versions: dict[str, str]
 
@@ -94,9 +94,9 @@ class TableModel:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of what the weights are for: features of the table, then bends of them."""
+        """Names of what the weights are for: features of the table, then hinges of them."""
         names = self.encoder.names
-        return (*names, *choose_bends(self.estimator).names(names))
+        return (*names, *choose_hinges(self.estimator).names(names))
 
     @property
     def spreads(self) -> np.ndarray:
@@ -115,7 +115,7 @@ class TableModel:
         """Classes in the order of their probabilities; None for a regression."""
         return self.estimator._known_classes
 
-    def ask(self, frame: Any, unseen: str = "mean") -> Asked:
+    def prepare(self, frame: Any, unseen: str = "mean") -> PreparedRows:
         """Rows of a table as the estimator takes them, with notes on what training had not.
 
         Parameters
@@ -127,20 +127,20 @@ class TableModel:
 
         Returns
         -------
-        Asked
+        PreparedRows
             Features, tasks and notes.
         """
         table = as_table(frame)
         require_columns([self.task], table.column_names, "the model's task")
         tasks = self.estimator.tasks_
-        task = match_tasks(table.column(self.task), self.task, tasks, self.verbatim)
+        task = match_tasks(table.column(self.task), self.task, tasks, self.task_as_text)
         unknown = encode_tasks(task, tasks) < 0
         notes = []
         if unknown.any():
             labels = table.column(self.task).take(pa.array(np.flatnonzero(unknown))).unique()
             told = (
-                f"{counted(int(unknown.sum()), 'row')} of {len(task):,} with "
-                f"{counted(len(labels), 'task')} that the model does not know, such as "
+                f"{count_noun(int(unknown.sum()), 'row')} of {len(task):,} with "
+                f"{count_noun(len(labels), 'task')} that the model does not know, such as "
                 f"{some(labels.to_pylist(), 3)}"
             )
             if unseen == "refuse":
@@ -149,10 +149,10 @@ class TableModel:
                 )
             notes.append(f"{told}; predicted by the mean of all tasks.")
         encoded = self.encoder.encode(table)
-        return Asked(encoded.X, task, (*notes, *encoded.notes))
+        return PreparedRows(encoded.X, task, (*notes, *encoded.notes))
 
-    def _told(self, frame: Any) -> Asked:
-        asked = self.ask(frame)
+    def _told(self, frame: Any) -> PreparedRows:
+        asked = self.prepare(frame)
         for note in asked.notes:
             warnings.warn(note, UserWarning, stacklevel=3)
         return asked
@@ -204,21 +204,21 @@ class TableModel:
         """
         return self.chances(self._told(frame))
 
-    def values(self, asked: Asked) -> np.ndarray:
+    def values(self, asked: PreparedRows) -> np.ndarray:
         """Predictions of rows that were asked for."""
         with warnings.catch_warnings():
             # Tasks that are not known are counted in the notes.
             warnings.filterwarnings("ignore", "No task label is known")
             return np.asarray(self._predictor().predict(asked.X, task=asked.task))
 
-    def bounds(self, asked: Asked, level: float) -> tuple[np.ndarray, np.ndarray]:
+    def bounds(self, asked: PreparedRows, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Intervals of rows that were asked for."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "No task label is known")
-            own = choose_error_bars(self.estimator)
+            own = choose_interval_model(self.estimator)
             return own.predict_interval(asked.X, level, task=asked.task)
 
-    def chances(self, asked: Asked) -> np.ndarray:
+    def chances(self, asked: PreparedRows) -> np.ndarray:
         """Probabilities of rows that were asked for."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "No task label is known")
@@ -246,7 +246,7 @@ class TableModel:
         require_columns([self.task, self.target], table.column_names, "the model's table")
         target = match_target(table.column(self.target), self.target, self.classes)
         table, values, gaps = target.kept(table, self.target)
-        text = self.verbatim or own.tasks_.dtype.kind == "U"
+        text = self.task_as_text or own.tasks_.dtype.kind == "U"
         task = read_tasks(table.column(self.task), self.task, text)
         if task.dtype.kind != own.tasks_.dtype.kind:
             raise TableError(
@@ -255,8 +255,8 @@ class TableModel:
             )
         encoded = self.encoder.encode(table)
         adapted = own.adapt(encoded.X, values, task=task)
-        added = counted(len(adapted.tasks_) - len(own.tasks_), "task")
-        note = f"{added} added by adapt from {counted(len(task), 'row')}."
+        added = count_noun(len(adapted.tasks_) - len(own.tasks_), "task")
+        note = f"{added} added by adapt from {count_noun(len(task), 'row')}."
         return replace(
             self,
             estimator=adapted,

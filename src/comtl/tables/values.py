@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..phrases import counted, some
-from .patterns import INFINITE, MISSING, MISSING_NUMBERS, PLAIN, first_not
+from ..phrases import count_noun, some
+from .patterns import INFINITE, MISSING, MISSING_NUMBERS, NUMBER_PATTERN, first_not
 from .table_errors import TableError
 
 LARGEST = 1e100
@@ -81,10 +81,10 @@ def plain(column: pa.ChunkedArray) -> pa.Array:
     return whole.cast(pa.string()) if type_of(column) == "text" else whole
 
 
-def numbers_of(column: pa.ChunkedArray, name: str, *, loose: bool = False) -> np.ndarray:
+def numbers_of(column: pa.ChunkedArray, name: str, *, coerce: bool = False) -> np.ndarray:
     """Numbers as float64, NaN where missing; text must be plain numbers.
 
-    With ``loose`` words without a digit count as missing. A word with one may be a number in
+    With ``coerce`` words without a digit count as missing. A word with one may be a number in
     another dress, and to miss just these would be a bias.
 
     Examples
@@ -98,14 +98,14 @@ def numbers_of(column: pa.ChunkedArray, name: str, *, loose: bool = False) -> np
     if kind == "text":
         bare = pc.utf8_trim_whitespace(whole)
         empty = pc.is_in(bare, pa.array(MISSING_NUMBERS))
-        if loose:
+        if coerce:
             words = pc.match_substring_regex(bare, f"^({INFINITE}|.*[0-9].*)$")
             empty = pc.or_(empty, pc.invert(words))
         whole = pc.if_else(empty, pa.scalar(None, pa.string()), bare)
         known = whole.drop_null()
-        right = pc.match_substring_regex(known, f"^({PLAIN}|{INFINITE})$")
+        right = pc.match_substring_regex(known, f"^({NUMBER_PATTERN}|{INFINITE})$")
         if not pc.all(right, min_count=0).as_py():
-            example = first_not(f"{PLAIN}|{INFINITE}", known.to_pylist())
+            example = first_not(f"{NUMBER_PATTERN}|{INFINITE}", known.to_pylist())
             raise TableError(
                 f"Column {name!r} should hold plain numbers but holds text such as {example!r}: "
                 "write numbers as 1234.5, without signs or spaces, and leave unknown ones empty."
@@ -114,7 +114,7 @@ def numbers_of(column: pa.ChunkedArray, name: str, *, loose: bool = False) -> np
         raise TableError(f"Column {name!r} should hold numbers but holds {whole.type}.")
     values = whole.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(float)
     if np.isinf(values).any():
-        count = counted(int(np.isinf(values).sum()), "infinite value")
+        count = count_noun(int(np.isinf(values).sum()), "infinite value")
         raise TableError(
             f"Column {name!r} has {count}, the first in row "
             f"{np.isinf(values).argmax() + 1}; leave these fields empty or drop the rows."

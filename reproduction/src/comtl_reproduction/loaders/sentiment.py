@@ -23,7 +23,7 @@ _PARTS = MappingProxyType({"t5": "5", "t4": ">3", "t2": "1"})
 
 
 @dataclass(frozen=True)
-class Experiment:
+class SentimentTask:
     """Thresholds, tasks of each threshold and domain, and training rows of a task."""
 
     thresholds: tuple[str, ...]
@@ -33,13 +33,13 @@ class Experiment:
 
 EXPERIMENTS = MappingProxyType(
     {
-        "I": Experiment((">3",), 1, 240),
-        "II": Experiment(("5", "1"), 1, 120),
-        "III": Experiment(("5", "1"), 2, 60),
-        "IV": Experiment(("5", "1"), 3, 40),
-        "V": Experiment(("5", ">3", "1"), 1, 80),
-        "VI": Experiment(("5", ">3", "1"), 2, 40),
-        "VII": Experiment(("5", ">3", "1"), 3, 26),
+        "I": SentimentTask((">3",), 1, 240),
+        "II": SentimentTask(("5", "1"), 1, 120),
+        "III": SentimentTask(("5", "1"), 2, 60),
+        "IV": SentimentTask(("5", "1"), 3, 40),
+        "V": SentimentTask(("5", ">3", "1"), 1, 80),
+        "VI": SentimentTask(("5", ">3", "1"), 2, 40),
+        "VII": SentimentTask(("5", ">3", "1"), 3, 26),
     }
 )
 
