@@ -9,16 +9,16 @@ import comtl
 
 SOURCE = Path(comtl.__file__).parent
 BUDGET = {
-    "top": 1443,
+    "top": 1467,
     "arrays": 1005,
     "baselines": 1390,
     "batches": 1448,
-    "cli": 986,
+    "cli": 993,
     "datafits": 1354,
     "datasets": 387,
     "distributed": 2142,
     "engine": 2105,
-    "evaluation": 610,
+    "evaluation": 630,
     "hierarchical": 2450,
     "models": 2842,
     "penalties": 623,
@@ -26,8 +26,8 @@ BUDGET = {
     "saving": 702,
     "show": 1922,
     "solvers": 622,
-    "stacking": 1618,
-    "tables": 2229,
+    "stacking": 1621,
+    "tables": 2236,
 }
 """Lines of each package; "top" are the modules beside the packages."""
 SLACK = 40, 0.03

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -84,3 +85,26 @@ def require_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool) and type(value).__name__ != "bool":
         raise TypeError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
+
+
+def former_name(old: str, new: str) -> property:
+    """Attribute by the name it had, with a warning.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from comtl.parameters import former_name
+    >>> class Point:
+    ...     x = 1.0
+    ...     abscissa = former_name("abscissa", "x")
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     Point().abscissa
+    1.0
+    """
+
+    def read(self: Any) -> Any:
+        text = f"{old} is called {new} now; the old name will go."
+        warnings.warn(text, FutureWarning, stacklevel=2)
+        return getattr(self, new)
+
+    return property(read, doc=f"Former name of ``{new}``.")

@@ -36,7 +36,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class BenchTable:
+class Sample:
     """Rows of tasks in any order; ``take`` changes the form of all parts alike."""
 
     X: Any
@@ -44,8 +44,8 @@ class BenchTable:
     task: Any
     weights: Any
 
-    def take(self, form: Callable[[Any], Any]) -> BenchTable:
-        return BenchTable(form(self.X), form(self.y), form(self.task), form(self.weights))
+    def take(self, form: Callable[[Any], Any]) -> Sample:
+        return Sample(form(self.X), form(self.y), form(self.task), form(self.weights))
 
 
 P, T = 6, 8
@@ -70,14 +70,14 @@ QUICK = {"tol": 0.0, "max_iter": 5, "random_state": 0}
 # ---- data -----------------------------------------------------------------------------------
 
 
-def table(seed: int = 0, n: int = 12, P: int = P, tasks: range = range(T)) -> BenchTable:
+def table(seed: int = 0, n: int = 12, P: int = P, tasks: range = range(T)) -> Sample:
     """Tasks in two groups that share weights, a third of X zero, weights uneven."""
     rng = np.random.default_rng(seed)
     task = rng.permutation(np.repeat(tasks, n))
     X = np.round(rng.normal(size=(len(task), P)), 3) * (rng.random((len(task), P)) < 0.67)
     slopes = np.where(np.arange(P) < P // 2, 1.0, -0.5) * (1 + task[:, None] % 2)
     y = (X * slopes).sum(1) + 0.2 * task * X[:, 0] + 0.3 * task + 0.5 * rng.normal(size=len(task))
-    return BenchTable(X, y, task, rng.integers(1, 4, len(task)).astype(float))
+    return Sample(X, y, task, rng.integers(1, 4, len(task)).astype(float))
 
 
 def classes(y: np.ndarray, count: int) -> np.ndarray:
@@ -201,7 +201,14 @@ def compared(model: Any, kinds: int = 0) -> Kept:
     data = table()
     y = classes(data.y, kinds) if kinds else data.y
     found = compare(model, data.X, y, data.task, data.weights, folds=3)
-    names = ("overall", "accuracy", "gains", "loss_reduction_se", "covered", "test_weights")
+    names = (
+        "overall",
+        "accuracy",
+        "loss_reduction",
+        "loss_reduction_se",
+        "coverage",
+        "test_weights",
+    )
     told = {name: getattr(found, name) for name in names}
     return {name: number(value) for name, value in told.items() if value is not None}
 

@@ -11,7 +11,7 @@ import click
 from ..tables import TableModel, fit_table, read_table
 from ..tables.encoder import Encoder
 from ..tables.fitting import KINDS
-from ..tables.model_names import MODELS
+from ..tables.model_names import FORMER_MODELS, MODELS
 from ..tables.verdict import verdict
 from .output import column_rows, facts, headline, score_rows, score_title, show
 from .running import (
@@ -26,11 +26,18 @@ from .running import (
 )
 
 
+class _Model(click.Choice):
+    """A model by its name, or by the one it had."""
+
+    def convert(self, value: Any, *context: Any) -> Any:
+        return value if value in FORMER_MODELS else super().convert(value, *context)
+
+
 @click.command("fit", short_help="Fit a model to a table.")
 @click.argument("table")
 @click.option("--task", required=True, metavar="COL", help="Column that names the task of a row.")
 @click.option("--target", required=True, metavar="COL", help="Column to predict.")
-@click.option("--model", type=click.Choice(MODELS), default="auto", help="Which model.")
+@click.option("--model", type=_Model(MODELS), default="auto", help="Which model.")
 @click.option("--kind", type=click.Choice(KINDS), default="auto", help="Kind of problem.")
 @click.option(
     "--out",

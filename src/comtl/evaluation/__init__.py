@@ -1,7 +1,21 @@
 """What a model is worth beside reference models, on held-out rows."""
 
-from .compare_models import NAMES, compare
-from .comparison import Comparison
+import warnings
+from typing import Any
+
+from .compare_models import compare
+from .comparison import Comparison, Verdict
 from .nonlinearity import nonlinearity_evidence
 
-__all__ = ["NAMES", "Comparison", "compare", "nonlinearity_evidence"]
+__all__ = ["Comparison", "Verdict", "compare", "nonlinearity_evidence"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "evidence_for_bends":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(
+        "evidence_for_bends is called nonlinearity_evidence now; the old name will go.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return nonlinearity_evidence

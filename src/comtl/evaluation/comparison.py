@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from ..parameters import former_name
 from ..saving.registry import saved
 
 SIGNIFICANCE = 0.05
@@ -99,6 +100,11 @@ class Comparison:
     nominal: np.ndarray | None
     coverage: np.ndarray | None
     test_weights: np.ndarray | None = None
+
+    gains = former_name("gains", "loss_reduction")
+    gain_errors = former_name("gain_errors", "loss_reduction_se")
+    levels = former_name("levels", "nominal")
+    covered = former_name("covered", "coverage")
 
     @property
     def held_out(self) -> np.ndarray:

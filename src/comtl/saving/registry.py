@@ -28,6 +28,8 @@ MODULES = {
 
 FORMER_CLASSES = {
     "Columns": "OutputColumns",
+    "RelatedClassifier": "CoregionalisedRidgeClassifier",
+    "RelatedRegressor": "CoregionalisedRidgeRegressor",
     "Spread": "PredictiveVariance",
     "Step": "Iteration",
     "TaskErrors": "ErrorModel",

@@ -13,7 +13,7 @@ from ..losses import Logistic, Loss, Squared
 from ..models.docstrings import documented
 from ..models.outputs import ClassifierOutputs
 from ..models.training import CellModel
-from ..parameters import require_choice
+from ..parameters import former_name, require_choice
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from ..saving import ModelFileError
@@ -118,8 +118,8 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
     threshold : {None, "accuracy", "balanced_accuracy", "f1", "macro_f1"}, default=None
         Metric, as a mean over tasks, for which the threshold between two classes is chosen: where
         it is best by the odds of rows that the members did not see. It may follow the tasks' mean
-        scores. Cuts become part of the intercepts, so that ``predict`` and ``decision_function``
-        have them; ``predict_proba`` leaves them out. None: even odds.
+        scores. Thresholds become part of the intercepts, so that ``predict`` and
+        ``decision_function`` have them; ``predict_proba`` leaves them out. None: even odds.
     <stacked>
 
     Attributes
@@ -141,6 +141,7 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
     """
 
     thresholds_: np.ndarray
+    cuts_ = former_name("cuts_", "thresholds_")
 
     def __init__(
         self,
@@ -219,6 +220,8 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         )
 
     def _restore(self, state: dict[str, Any]) -> None:
+        # What files of earlier versions call them.
+        state = {"thresholds_" if name == "cuts_" else name: part for name, part in state.items()}
         super()._restore(state)
         cuts: Any = state.get("thresholds_")
         shape = self.tasks_.shape

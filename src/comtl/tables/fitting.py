@@ -23,7 +23,7 @@ from ..rows.fit_input import FitInput
 from ..stacking.multitask import MultitaskModel
 from .encoder import Encoder
 from .labels import match_target, read_target, read_tasks, read_weights
-from .model_names import MODELS, choose_model
+from .model_names import FORMER_MODELS, MODELS, choose_model
 from .table_errors import TableError, require_columns
 from .table_model import TableModel
 from .values import as_table
@@ -112,6 +112,11 @@ def fit_table(
     >>> float(np.abs(model.predict(pupils) - pupils.score).max().round(2))
     0.0
     """
+    if model in FORMER_MODELS:
+        now = FORMER_MODELS[model]
+        text = f"model={model!r} is called {now!r} now; the old name will go."
+        warnings.warn(text, FutureWarning, stacklevel=2)
+        model = now
     require_choice("model", model, MODELS)
     require_choice("kind", kind, KINDS)
     require_choice("missing", missing, ("impute", "refuse"))

@@ -24,6 +24,8 @@ from .labels import CLASSIFICATION
 from .table_errors import TableError
 
 MODELS = ("auto", "hinges", "hierarchical", "bifactor", "trifactor", "pooled", "separate")
+FORMER_MODELS = {"bends": "hinges"}
+"""Models by the names they had."""
 SIMPLE = ("pooled", "separate")
 RANKS = (1, 2, 4, 8)
 CLUSTERS = (2, 5)
@@ -43,7 +45,7 @@ def choose_model(
     >>> choose_model("hierarchical", "regression", FitInput(None, None))
     HierarchicalRegressor()
     """
-    classes = kind == CLASSIFICATION
+    name, classes = FORMER_MODELS.get(name, name), kind == CLASSIFICATION
     if name in ("auto", "hinges"):
         stack: Any = MultitaskClassifier if classes else MultitaskRegressor
         return stack(basis="hinges" if name == "hinges" else None, n_jobs=jobs)
