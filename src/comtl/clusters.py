@@ -20,14 +20,6 @@ def embeddings(directions: np.ndarray, task_factor: np.ndarray) -> tuple[np.ndar
     """Rows of ``Uσ`` (features) and ``Vσ`` (tasks) of ``W = D Gᵀ``: distances are those of W.
 
     Beyond 30 directions, of the best approximation of W by 30.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.clusters import embeddings
-    >>> features, tasks = embeddings(np.ones((2, 1)), np.array([[1.0], [-1.0], [2.0]]))
-    >>> features.shape, tasks.shape
-    ((2, 1), (3, 1))
     """
     U, sigma, V = thin_svd(directions, task_factor)
     leading = slice(MOST_DIRECTIONS)
@@ -38,13 +30,6 @@ def cluster_rows(points: np.ndarray, count: int | None, seed: int) -> np.ndarray
     """Label the rows by k-means, clusters numbered in the order of their first row.
 
     Without a ``count`` the one with the best silhouette is taken.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.clusters import cluster_rows
-    >>> cluster_rows(np.array([[5.0], [0.0], [5.1], [0.1]]), 2, seed=0)
-    array([0, 1, 0, 1])
     """
     scale = np.abs(points).max() or 1.0
     points = points / scale
@@ -60,15 +45,7 @@ def cluster_rows(points: np.ndarray, count: int | None, seed: int) -> np.ndarray
 
 
 def in_order(labels: np.ndarray) -> np.ndarray:
-    """Number clusters in the order of their first row, without gaps.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.clusters import in_order
-    >>> in_order(np.array([3, 0, 3]))
-    array([0, 1, 0])
-    """
+    """Number clusters in the order of their first row, without gaps."""
     _, first, places = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[places]
 

@@ -30,14 +30,6 @@ class Factors:
         Common part of the intercepts.
     random_intercepts : array of shape (T,)
         What each task's intercept adds to the offset.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.factors import Factors
-    >>> factors = Factors(np.ones((2, 1)), None, np.ones((3, 1)), np.zeros(2), 1.0, np.zeros(3))
-    >>> factors.coef.shape, factors.intercepts
-    ((2, 3), array([1., 1., 1.]))
     """
 
     F: Array
@@ -94,15 +86,7 @@ class Factors:
 
 
 def padded(values: Array, columns: int) -> Array:
-    """First columns of a matrix, zeros for those it lacks.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.factors import padded
-    >>> padded(np.ones((1, 2)), 3)
-    array([[1., 1., 0.]])
-    """
+    """First columns of a matrix, zeros for those it lacks."""
     xp = namespace(values)
     missing = max(columns - values.shape[1], 0)
     blank = xp.zeros((values.shape[0], missing), dtype=values.dtype)
@@ -111,15 +95,7 @@ def padded(values: Array, columns: int) -> Array:
 
 
 def thin_svd(left: Array, right: Array) -> tuple[Array, Array, Array]:
-    """Singular vectors and values of ``left @ right.T`` without forming it: ``U, σ, V``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.factors import thin_svd
-    >>> thin_svd(np.ones((4, 1)), np.ones((9, 1)))[1]
-    array([6.])
-    """
+    """Singular vectors and values of ``left @ right.T`` without forming it: ``U, σ, V``."""
     xp = namespace(left)
     left, upper = orthonormal(left)
     right, lower = orthonormal(right)

@@ -43,14 +43,6 @@ class LinearTasks:
         Intercept of each task.
     residual : csr_array of shape (T, P), RowSparse or None
         What adapted tasks have beyond the factors; RowSparse on a device.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.linear import LinearTasks
-    >>> tasks = LinearTasks(np.eye(2), np.array([[1.0, 2.0]]), np.zeros(2), np.array([0.5]))
-    >>> tasks.scores(np.array([[1.0, 1.0]]), np.array([0]))
-    array([3.5])
     """
 
     directions: np.ndarray
@@ -63,15 +55,7 @@ class LinearTasks:
     def of_weights(
         cls, coef: np.ndarray, intercepts: np.ndarray, shared: np.ndarray | None = None
     ) -> LinearTasks:
-        """Tell weights (T, P) apart into a common part, the mean unless given, and factors.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from comtl.linear import LinearTasks
-        >>> LinearTasks.of_weights(np.array([[1.0, 2.0], [3.0, 2.0]]), np.zeros(2)).shared
-        array([2., 2.])
-        """
+        """Tell weights (T, P) apart into a common part, the mean unless given, and factors."""
         xp = namespace(coef)
         shared = xp.mean(coef, axis=0) if shared is None else shared
         left, sizes, right = xp.linalg.svd(coef - shared, full_matrices=False)
@@ -239,14 +223,6 @@ class RowSparse:
         Number of a task's row among ``rows``; -1 for a task without one.
     rows : array of shape (m, P)
         Rows that are not zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.linear import RowSparse
-    >>> RowSparse(np.array([-1, 0]), np.array([[1.0, 2.0]])).toarray()
-    array([[0., 0.],
-           [1., 2.]])
     """
 
     places: np.ndarray
@@ -315,13 +291,6 @@ def numpy_copy(value: Model) -> Model:
     """Return the value with every array on a device, however deep, copied to NumPy.
 
     What holds no such array is returned as it is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.linear import numpy_copy
-    >>> numpy_copy({"a": (np.ones(1), "text")})
-    {'a': (array([1.]), 'text')}
     """
     return _converted(value)
 

@@ -8,14 +8,7 @@ from typing import Any
 
 
 def require_integer(name: str, value: Any, low: int = 1) -> int:
-    """Return a whole number that is large enough.
-
-    Examples
-    --------
-    >>> from comtl.parameters import require_integer
-    >>> require_integer("n_components", 3)
-    3
-    """
+    """Return a whole number that is large enough."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(
             f"{name} must be an integer, got {value!r} of type {type(value).__name__}; "
@@ -27,14 +20,7 @@ def require_integer(name: str, value: Any, low: int = 1) -> int:
 
 
 def require_number(name: str, value: Any, *, low: float = 0.0) -> float:
-    """Return a finite number that is large enough.
-
-    Examples
-    --------
-    >>> from comtl.parameters import require_number
-    >>> require_number("alpha_task", 0.5)
-    0.5
-    """
+    """Return a finite number that is large enough."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
     number = float(value)
@@ -44,14 +30,7 @@ def require_number(name: str, value: Any, *, low: float = 0.0) -> float:
 
 
 def require_level(name: str, value: Any) -> float:
-    """Return a probability strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> from comtl.parameters import require_level
-    >>> require_level("level", 0.9)
-    0.9
-    """
+    """Return a probability strictly between 0 and 1."""
     number = require_number(name, value)
     if not 0.0 < number < 1.0:
         raise ValueError(f"{name} must lie between 0 and 1, such as 0.9, got {value!r}.")
@@ -59,14 +38,7 @@ def require_level(name: str, value: Any) -> float:
 
 
 def require_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
-    """Return one of the choices.
-
-    Examples
-    --------
-    >>> from comtl.parameters import require_choice
-    >>> require_choice("init", "svd", ("svd", "random"))
-    'svd'
-    """
+    """Return one of the choices."""
     if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
         options = ", ".join(repr(c) for c in choices)
         raise ValueError(f"{name} must be one of {options}, got {value!r}.")
@@ -74,33 +46,14 @@ def require_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
 
 
 def require_flag(name: str, value: Any) -> bool:
-    """Return True or False.
-
-    Examples
-    --------
-    >>> from comtl.parameters import require_flag
-    >>> require_flag("shared", True)
-    True
-    """
+    """Return True or False."""
     if not isinstance(value, bool) and type(value).__name__ != "bool":
         raise TypeError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
 
 
 def former_name(old: str, new: str) -> property:
-    """Attribute by the name it had, with a warning.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from comtl.parameters import former_name
-    >>> class Point:
-    ...     x = 1.0
-    ...     abscissa = former_name("abscissa", "x")
-    >>> with warnings.catch_warnings(action="ignore"):
-    ...     Point().abscissa
-    1.0
-    """
+    """Attribute by the name it had, with a warning."""
 
     def read(self: Any) -> Any:
         text = f"{old} is called {new} now; the old name will go."

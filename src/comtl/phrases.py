@@ -11,14 +11,7 @@ import numpy as np
 
 
 def count_noun(number: int, one: str, many: str | None = None) -> str:
-    """A number with its noun.
-
-    Examples
-    --------
-    >>> from comtl.phrases import count_noun
-    >>> count_noun(1, "row"), count_noun(2000, "row"), count_noun(2, "class", "classes")
-    ('1 row', '2,000 rows', '2 classes')
-    """
+    """A number with its noun."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 

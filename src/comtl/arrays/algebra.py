@@ -12,41 +12,17 @@ TALL = 2**13
 
 
 def norm(values: Array) -> float:
-    """Euclidean norm of all entries.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import norm
-    >>> norm(np.array([[3.0], [4.0]]))
-    5.0
-    """
+    """Euclidean norm of all entries."""
     return float(dot(values, values)) ** 0.5
 
 
 def positive(values: Array) -> Array:
-    """Entries above zero, and zero for the rest.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import positive
-    >>> positive(np.array([-1.0, 2.0]))
-    array([0., 2.])
-    """
+    """Entries above zero, and zero for the rest."""
     return 0.5 * (values + abs(values))
 
 
 def dot(left: Array, right: Array) -> float:
-    """Inner product of two arrays of one shape, over all entries.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import dot
-    >>> dot(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
-    11.0
-    """
+    """Inner product of two arrays of one shape, over all entries."""
     if type(left) is np.ndarray and type(right) is np.ndarray:
         return float(np.vdot(left, right))
     xp = namespace(left, right)
@@ -54,15 +30,7 @@ def dot(left: Array, right: Array) -> float:
 
 
 def weighted_mean(values: Array, weights: Array) -> float:
-    """Mean of values with weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import weighted_mean
-    >>> weighted_mean(np.array([1.0, 4.0]), np.array([2.0, 1.0]))
-    2.0
-    """
+    """Mean of values with weights."""
     if type(values) is np.ndarray:
         return float(np.average(values, weights=weights))
     xp = namespace(values)
@@ -71,15 +39,7 @@ def weighted_mean(values: Array, weights: Array) -> float:
 
 
 def row_dots(left: Array, right: Array) -> Array:
-    """Inner product of each row of one matrix with that of another.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import row_dots
-    >>> row_dots(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
-    array([11.])
-    """
+    """Inner product of each row of one matrix with that of another."""
     if array_api_compat.is_numpy_array(left):
         return np.einsum("ik,ik->i", left, right)
     # As a product: on a GPU sums of short rows take three times as long.
@@ -92,15 +52,6 @@ def orthonormal(matrix: Array) -> tuple[Array, Array]:
 
     For many rows by way of the small matrix of inner products, many times faster than LAPACK's
     factorisations; directions below the square root of the precision are then columns of zeros.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import orthonormal
-    >>> basis, rest = orthonormal(np.array([[3.0], [4.0]]))
-    >>> (basis @ rest).round(6)
-    array([[3.],
-           [4.]])
     """
     xp = namespace(matrix)
     if matrix.shape[0] <= TALL:
@@ -121,31 +72,14 @@ def orthonormal(matrix: Array) -> tuple[Array, Array]:
 
 
 def with_ones(values: Array) -> Array:
-    """Append a column of ones to a matrix, or to each of many.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import with_ones
-    >>> with_ones(np.array([[2.0], [3.0]]))
-    array([[2., 1.],
-           [3., 1.]])
-    """
+    """Append a column of ones to a matrix, or to each of many."""
     xp = namespace(values)
     ones = xp.ones((*values.shape[:-1], 1), dtype=values.dtype)
     return xp.concat([values, ones], axis=-1)
 
 
 def is_one(matrix: Array) -> bool:
-    """Whether a matrix is the identity, so that products by it can be left out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import is_one
-    >>> is_one(np.eye(2)), is_one(np.ones((2, 2))), is_one(np.eye(2, 3))
-    (True, False, False)
-    """
+    """Whether a matrix is the identity, so that products by it can be left out."""
     rows, columns = matrix.shape
     if rows != columns:
         return False
@@ -157,14 +91,6 @@ def with_corner(matrix: Array) -> Array:
     """Append a row and a column of zeros with a one in the corner, for the intercept.
 
     Of many matrices at once, each gets its own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import with_corner
-    >>> with_corner(np.array([[2.0, 3.0]]))
-    array([[2., 3., 0.],
-           [0., 0., 1.]])
     """
     xp = namespace(matrix)
     *many, rows, columns = matrix.shape

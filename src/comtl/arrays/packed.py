@@ -24,14 +24,6 @@ class RowSelector:
         Rows that there are.
     like : array
         Gives library, device and type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import RowSelector
-    >>> cells = RowSelector(np.array([2, 0, 2]), 3, np.ones(1))
-    >>> cells.forward(np.array([1.0, 2.0, 3.0])), cells.backward(np.array([1.0, 2.0, 3.0]))
-    (array([3., 1., 3.]), array([2., 0., 4.]))
     """
 
     packed_on_device = True
@@ -237,15 +229,7 @@ BLOCK_CELLS = 2**26
 
 
 def take(values: Array, numbers: np.ndarray) -> Array:
-    """Entries or rows of given numbers, where the values lie.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import take
-    >>> take(np.array([1.0, 2.0, 3.0]), np.array([2, 0]))
-    array([3., 1.])
-    """
+    """Entries or rows of given numbers, where the values lie."""
     if not on_device(values):
         return values[numbers]
     if is_device_sparse(values):
@@ -255,15 +239,7 @@ def take(values: Array, numbers: np.ndarray) -> Array:
 
 
 def take_pairs(table: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
-    """Single entries of a table, where it lies.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import take_pairs
-    >>> take_pairs(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1]), np.array([0]))
-    array([3.])
-    """
+    """Single entries of a table, where it lies."""
     if not on_device(table):
         return table[rows, columns]
     flat = namespace(table).reshape(table, (-1,))
@@ -271,15 +247,7 @@ def take_pairs(table: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
 
 
 def row_parts(values: Array, like: Array | None = None) -> list[Array]:
-    """Rows in consecutive parts of a bounded size, without a copy, or cut as another matrix is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import row_parts
-    >>> len(row_parts(np.ones((3, 2))))
-    1
-    """
+    """Rows in consecutive parts of a bounded size, without a copy, or cut as another matrix is."""
     like = values if like is None else like
     rows = values.shape[0]
     size = max(1, BLOCK_CELLS // max(1, like.shape[1] if len(like.shape) == 2 else 1))

@@ -25,14 +25,6 @@ def cached_for(owner: np.ndarray, name: str, like: Array, make: Callable[[], Any
     """What ``make()`` gives, made once for a host array and a device, and dropped with that array.
 
     The array must not be changed later.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import cached_for
-    >>> owner = np.arange(3)
-    >>> cached_for(owner, "sum", owner, lambda: 3), cached_for(owner, "sum", owner, lambda: 4)
-    (3, 3)
     """
     key = (id(owner), name, type(like), device_key(like))
     try:
@@ -47,13 +39,6 @@ def segment_sum(values: Array, offsets: np.ndarray) -> Array:
     """Sum consecutive rows: entry ``t`` is the sum of ``values[offsets[t]:offsets[t + 1]]``.
 
     Every segment must hold at least one row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import segment_sum
-    >>> segment_sum(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 3]))
-    array([3., 3.])
     """
     if array_api_compat.is_numpy_array(values):
         return np.add.reduceat(values, offsets[:-1], axis=0)
@@ -106,13 +91,6 @@ def local_offsets(offsets: np.ndarray, start: int, stop: int) -> tuple[int, int,
     start.
 
     A segment may straddle the range; it is then cut.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import local_offsets
-    >>> local_offsets(np.array([0, 5, 8, 20]), 6, 10)
-    (1, 3, array([0, 2, 4]))
     """
     if start == 0 and stop == offsets[-1]:
         return 0, len(offsets) - 1, offsets  # itself, for what is kept with it
@@ -125,13 +103,6 @@ def segment_gram(values: Array, weights: Array, offsets: np.ndarray) -> Array:
     """Weighted Gram matrix of each segment of rows, ``(T, K, K)``.
 
     Segments of similar length are padded to one length and multiplied in one batch.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import segment_gram
-    >>> segment_gram(np.array([[1.0], [2.0], [3.0]]), np.ones(3), np.array([0, 2, 3])).ravel()
-    array([5., 9.])
     """
     xp = namespace(values)
     width = values.shape[1]
@@ -146,15 +117,7 @@ def segment_gram(values: Array, weights: Array, offsets: np.ndarray) -> Array:
 
 
 def segment_forms(values: Array, matrices: Array, offsets: np.ndarray) -> Array:
-    """Quadratic form ``xᵀ C_t x`` of each row with the matrix of its segment, ``(n,)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import segment_forms
-    >>> segment_forms(np.array([[1.0], [2.0]]), np.array([[[3.0]]]), np.array([0, 2]))
-    array([ 3., 12.])
-    """
+    """Quadratic form ``xᵀ C_t x`` of each row with the matrix of its segment, ``(n,)``."""
     xp = namespace(values)
     parts, task_index, start = [], np.empty(offsets[-1], dtype=np.intp), 0
     batches, _ = _batches(offsets, values)
@@ -170,15 +133,7 @@ def segment_forms(values: Array, matrices: Array, offsets: np.ndarray) -> Array:
 
 
 def segment_codes(offsets: np.ndarray, like: Array) -> Array:
-    """Segment of each row, beside ``like``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import segment_codes
-    >>> segment_codes(np.array([0, 2, 3]), np.ones(1))
-    array([0, 0, 1])
-    """
+    """Segment of each row, beside ``like``."""
     sizes = np.diff(offsets)
     if array_api_compat.is_numpy_array(like):
         return np.repeat(np.arange(len(sizes)), sizes)
@@ -209,16 +164,7 @@ def _batches(offsets: np.ndarray, like: Array) -> tuple[list[tuple[Any, ...]], A
 
 
 def padded_index(offsets: np.ndarray, segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of some segments, a segment a line, and which of them are more than padding.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import padded_index
-    >>> padded_index(np.array([0, 2, 3]), np.array([0, 1]))[0]
-    array([[0, 1],
-           [2, 0]])
-    """
+    """Rows of some segments, a segment a line, and which of them are more than padding."""
     sizes = np.diff(offsets)[segments]
     steps = np.arange(sizes.max())
     inside = steps[None, :] < sizes[:, None]

@@ -73,13 +73,6 @@ def namespace(*arrays: Array) -> Any:
     """Return the array namespace of dense arrays; SciPy sparse matrices count as NumPy.
 
     That of another library than NumPy is bound to the device of the first array.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import namespace
-    >>> namespace(np.ones(3)).sum(np.ones(3))
-    np.float64(3.0)
     """
     if type(arrays[0]) is np.ndarray and len(arrays) == 1:  # called hundreds of times a sweep
         return array_api_compat.numpy
@@ -107,13 +100,6 @@ def on_device(values: Any) -> bool:
     """Whether values are an array of another library, to be worked on where it lies.
 
     So are tensors of torch, arrays of CuPy and those of the strict reference library.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import on_device
-    >>> on_device(np.ones(3)), on_device([1.0])
-    (False, False)
     """
     kind = type(values)
     if kind not in _WHERE:
@@ -140,15 +126,7 @@ def is_torch_sparse(values: Any) -> bool:
 
 
 def device_name(values: Any) -> str:
-    """Library and device of an array, to be shown to a user.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import device_name
-    >>> device_name(np.ones(3))
-    'numpy'
-    """
+    """Library and device of an array, to be shown to a user."""
     if not on_device(values):
         return "numpy"
     held = values.values if is_device_sparse(values) else values
@@ -161,13 +139,6 @@ def to_numpy(values: Any) -> Any:
     """Copy an array on a device to NumPy; what is not on one is returned as it is.
 
     The only way that anything leaves a device: tasks, classes, clusters and finished results.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import to_numpy
-    >>> to_numpy(np.ones(2))
-    array([1., 1.])
     """
     if not on_device(values):
         return values
@@ -184,13 +155,6 @@ def asarray_like(values: Any, like: Array, dtype: Any = None) -> Array:
     """Array of values in the library and on the device of another.
 
     Values may be of NumPy, or of the same library on any device.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import asarray_like
-    >>> asarray_like(np.array([1, 2]), np.ones(3), dtype=np.float64)
-    array([1., 2.])
     """
     if not on_device(like):
         return np.asarray(values, dtype=dtype)
@@ -215,13 +179,5 @@ def _one_library(one: Any, other: Any) -> bool:
 
 
 def bits_of(dtype: Any, like: Array) -> int:
-    """Bits of a floating type of the library of an array.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.arrays import bits_of
-    >>> bits_of(np.dtype("float32"), np.ones(1))
-    32
-    """
+    """Bits of a floating type of the library of an array."""
     return int(namespace(like).finfo(dtype).bits)

@@ -25,26 +25,12 @@ from ..penalties.relations import Relation
 
 
 def exact(tol: float) -> InnerTolerance:
-    """Inner solves of models whose every step is the whole fit.
-
-    Examples
-    --------
-    >>> from comtl.baselines.direct import exact
-    >>> exact(1e-6)
-    InnerTolerance(tol=1e-10, max_iter=2000)
-    """
+    """Inner solves of models whose every step is the whole fit."""
     return InnerTolerance(1e-4 * tol, 2000)
 
 
 def close(tol: float) -> InnerTolerance:
-    """Inner solves of models with proximal steps: after loose ones the sweeps creep.
-
-    Examples
-    --------
-    >>> from comtl.baselines.direct import close
-    >>> close(1e-5)
-    InnerTolerance(tol=0.001, max_iter=500)
-    """
+    """Inner solves of models with proximal steps: after loose ones the sweeps creep."""
     return InnerTolerance(min(100.0 * tol, 0.1), 500)
 
 
@@ -52,16 +38,6 @@ def direct_recipe(size: tuple[int, int], penalty: Penalty, **parts: Any) -> Reci
     """Recipe of weights without factors; ``size`` counts features and columns.
 
     A relation is learned on the shorter side of the weights, see benchmarks/bench_trace_norm.md.
-
-    Examples
-    --------
-    >>> from comtl.baselines.direct import direct_recipe
-    >>> from comtl.penalties.factor_penalties import Ridge
-    >>> (
-    ...     list(direct_recipe((20, 30), Ridge(1.0)).fixed),
-    ...     list(direct_recipe((9000, 30), Ridge(1.0)).fixed),
-    ... )
-    (['F'], ['G'])
     """
     features, columns = size
     small = 8 * columns * (features + 1) ** 2 <= DENSE_BYTES

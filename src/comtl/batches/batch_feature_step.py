@@ -163,15 +163,7 @@ def _outer(left: Array, right: Array) -> Array:
 
 
 def widened(values: Array, columns: int) -> Array:
-    """Matrices with columns of zeros appended, up to so many.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.batches.batch_feature_step import widened
-    >>> widened(np.ones((1, 1, 2)), 3)
-    array([[[1., 1., 0.]]])
-    """
+    """Matrices with columns of zeros appended, up to so many."""
     missing = columns - values.shape[-1]
     if not missing:
         return values

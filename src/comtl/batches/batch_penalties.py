@@ -48,14 +48,6 @@ class Relations:
         Squares of the factors' singular values, and their right singular vectors.
     rows : int
         Rows of a factor.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.batches.batch_penalties import Relations
-    >>> factor = np.array([[[3.0], [4.0]]])
-    >>> Relations.initialised(np.ones(1), factor, relative_epsilon=1e-8).value(factor).round(2)
-    array([25.01])
     """
 
     strength: Array
@@ -142,15 +134,7 @@ class Relations:
 
 @dataclass(frozen=True)
 class Ridges:
-    """Squared Frobenius norms, of strengths (B,).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.batches.batch_penalties import Ridges
-    >>> Ridges(np.array([0.5])).value(np.ones((1, 2, 2)))
-    array([2.])
-    """
+    """Squared Frobenius norms, of strengths (B,)."""
 
     strength: Array
 
@@ -175,28 +159,12 @@ class Ridges:
 
 
 def spectra(products: Array) -> tuple[Array, Array]:
-    """Squared singular values, rising, and right singular vectors of factors ``Q`` from ``QᵀQ``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.batches.batch_penalties import spectra
-    >>> spectra(np.array([[[4.0, 0.0], [0.0, 1.0]]]))[0]
-    array([[1., 4.]])
-    """
+    """Squared singular values, rising, and right singular vectors of factors ``Q`` from ``QᵀQ``."""
     xp = namespace(products)
     values, turn = xp.linalg.eigh(products)
     return xp.clip(values, min=0.0), turn
 
 
 def scaled_by(factor: Array, scale: Array) -> Array:
-    """Each factor times its number.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.batches.batch_penalties import scaled_by
-    >>> scaled_by(np.ones((2, 1, 1)), np.array([2.0, 3.0])).ravel()
-    array([2., 3.])
-    """
+    """Each factor times its number."""
     return along(scale, factor.ndim) * factor

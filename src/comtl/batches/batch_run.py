@@ -207,22 +207,6 @@ def batched_losses(
     -------
     ndarray of shape (n_folds, n_settings)
         Each as a fit of its own would have it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.engine.alternation import Recipe, Schedule
-    >>> from comtl.batches.batch_run import HeldOutGrams, batched_losses
-    >>> from comtl.datafits.gram_datafit import GramDatafit
-    >>> rng = np.random.default_rng(0)
-    >>> X, w = rng.normal(size=(2, 3, 9, 4)), rng.normal(size=4)
-    >>> X[..., -1] = 1.0
-    >>> train, test = (GramDatafit(x.mT @ x, x.mT @ x @ w, np.sum((x @ w) ** 2, axis=1)) for x in X)
-    >>> recipes = [Recipe({"F": 1e-3, "G": alpha}, (2, 2)) for alpha in (1e-3, 1e3)]
-    >>> fold = HeldOutGrams(train, test, np.arange(3))
-    >>> losses = batched_losses([fold], [recipes], Schedule(), together=False)
-    >>> losses.shape, bool(losses[0, 0] < losses[0, 1])
-    ((1, 2), True)
     """
     found = np.empty((len(folds), len(recipes[0])))
     for numbers, places in _batches(folds, recipes, together):

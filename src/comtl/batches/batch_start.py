@@ -127,16 +127,7 @@ def _turn(fits: Fits, product: Array) -> Array:
 
 
 def batchable(recipe: Recipe) -> bool:
-    """Whether fits of a recipe to Grams can share a batch: the paper's penalties, all learned.
-
-    Examples
-    --------
-    >>> from comtl.engine.alternation import Recipe
-    >>> from comtl.batches.batch_start import batchable
-    >>> from comtl.penalties.factor_penalties import L1
-    >>> [batchable(Recipe({"F": it, "G": 1.0}, (2, 2))) for it in (0.1, L1(0.1))]
-    [True, False]
-    """
+    """Whether fits of a recipe to Grams can share a batch: the paper's penalties, all learned."""
     kinds = {name: type(choose_penalty(it)) for name, it in recipe.penalties.items()}
     core = kinds.pop("S", Ridge)
     square = not recipe.fixed and recipe.ranks[0] == recipe.ranks[1]

@@ -14,15 +14,7 @@ Part = tuple[slice, int, bool]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Ranks of the fits of a batch, rising, with their numbers of features and tasks.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.batches.solver_plan import Plan
-    >>> Plan(np.array([2, 3, 3]), n_features=20, n_tasks=30).feature_parts
-    [(slice(0, 1, None), 2, True), (slice(1, 3, None), 3, False)]
-    """
+    """Ranks of the fits of a batch, rising, with their numbers of features and tasks."""
 
     ranks: np.ndarray
     n_features: int

@@ -13,18 +13,7 @@ NEEDED = {
 
 
 def main() -> None:
-    """Run the command line, or say what to install for it.
-
-    Examples
-    --------
-    >>> import sys
-    >>> from unittest import mock
-    >>> from comtl.cli import main
-    >>> with mock.patch.object(sys, "argv", ["comtl", "--version"]):
-    ...     main()
-    Traceback (most recent call last):
-    SystemExit: 0
-    """
+    """Run the command line, or say what to install for it."""
     try:
         from .commands import comtl
 

@@ -24,32 +24,13 @@ SHOWN = 12
 
 
 def console() -> Console:
-    """Standard output.
-
-    Examples
-    --------
-    >>> from comtl.cli.output import console
-    >>> console().stderr
-    False
-    """
+    """Standard output."""
     plain = Console()
     return plain if plain.is_terminal else Console(width=max(plain.width, LEAST_WIDTH))
 
 
 def show(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; columns whose cells are all numbers or empty are set to the right.
-
-    Examples
-    --------
-    >>> from comtl.cli.output import show
-    >>> show("Scores", ["name", "RMSE"], [["model", "0.5"]])
-    Scores
-    <BLANKLINE>
-      name    RMSE
-     ──────────────
-      model    0.5
-    <BLANKLINE>
-    """
+    """Print a table; columns whose cells are all numbers or empty are set to the right."""
     table = Table(box=SIMPLE_HEAD)
     for place, name in enumerate(header):
         numbers = all(_is_number(row[place]) for row in rows)
@@ -67,15 +48,7 @@ def _is_number(cell: str) -> bool:
 
 
 def column_rows(columns: Sequence[Column]) -> list[list[str]]:
-    """Name, kind, missing values and details of columns.
-
-    Examples
-    --------
-    >>> from comtl.cli.output import column_rows
-    >>> from comtl.tables import Column
-    >>> column_rows([Column("sex", "category", levels=("f", "m"))])
-    [['sex', 'category', '', '2 levels: f, m']]
-    """
+    """Name, kind, missing values and details of columns."""
     rows = []
     for column in columns:
         detail = f"median {column.fill:g}"
@@ -99,17 +72,7 @@ MEANING = {
 
 
 def score_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of the held-out scores.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.baselines import PooledRegressor
-    >>> from comtl.cli.output import score_rows
-    >>> from comtl.evaluation import compare
-    >>> score_rows(compare(PooledRegressor(), np.arange(20.0)[:, None], np.arange(20.0)))[0]
-    ['', 'RMSE', 'what it is']
-    """
+    """Header and rows of the held-out scores."""
     accuracy = comparison.accuracy
     header = ["", comparison.metric, *(["accuracy"] if accuracy else []), "what it is"]
     mean = "shares of the classes" if accuracy else MEANING["mean"]
@@ -121,34 +84,13 @@ def score_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
 
 
 def score_title(comparison: Comparison) -> str:
-    """Heading of the held-out scores.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.baselines import PooledRegressor
-    >>> from comtl.cli.output import score_title
-    >>> from comtl.evaluation import compare
-    >>> score_title(compare(PooledRegressor(), np.arange(20.0)[:, None], np.arange(20.0)))
-    'On 20 held-out rows (RMSE: lower is better)'
-    """
+    """Heading of the held-out scores."""
     rows = int(comparison.test_rows.sum())
     return f"On {rows:,} held-out rows ({comparison.metric}: lower is better)"
 
 
 def facts(model: TableModel) -> dict[str, Any]:
-    """What a model is, for JSON.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from comtl.cli.output import facts
-    >>> from comtl.tables import fit_table
-    >>> frame = pd.DataFrame({"school": ["a", "b"] * 10, "age": range(20), "score": range(20)})
-    >>> model = fit_table(frame, task="school", target="score", model="pooled", score=False)
-    >>> facts(model)["tasks"]
-    2
-    """
+    """What a model is, for JSON."""
     from ..tables.verdict import verdict
 
     found = model.comparison
@@ -180,18 +122,7 @@ def facts(model: TableModel) -> dict[str, Any]:
 
 
 def headline(model: TableModel) -> str:
-    """One line on what a model is.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from comtl.cli.output import headline
-    >>> from comtl.tables import fit_table
-    >>> frame = pd.DataFrame({"school": ["a", "b"] * 10, "age": range(20), "score": range(20)})
-    >>> model = fit_table(frame, task="school", target="score", model="pooled", score=False)
-    >>> headline(model)
-    "PooledRegressor of 'score': 20 rows, 2 tasks ('school'), 1 feature."
-    """
+    """One line on what a model is."""
     tasks = len(model.estimator.tasks_)
     bends = len(model.features) - len(model.encoder.names)
     return (
@@ -206,16 +137,6 @@ def effects(model: TableModel) -> np.ndarray:
     """Weights of all tasks (tasks × features), for one standard deviation of each feature.
 
     Beyond two classes the largest over the classes, without a sign.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from comtl.cli.output import effects
-    >>> from comtl.tables import fit_table
-    >>> frame = pd.DataFrame({"school": ["a", "b"] * 10, "age": range(20), "score": range(20)})
-    >>> model = fit_table(frame, task="school", target="score", model="pooled", score=False)
-    >>> effects(model).shape
-    (2, 1)
     """
     weights = model.estimator.coef_
     if weights.ndim == 3:

@@ -48,16 +48,7 @@ def on_cluster(scheduler: str | None) -> Iterator[None]:
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turn errors of data into one line, and interruptions into their exit status.
-
-    Examples
-    --------
-    >>> from comtl.cli.running import plain_errors
-    >>> with plain_errors():
-    ...     raise ValueError("No column 'age'.")
-    Traceback (most recent call last):
-    click.exceptions.ClickException: No column 'age'.
-    """
+    """Turn errors of data into one line, and interruptions into their exit status."""
     with warnings.catch_warnings():
         # What a user should know of a fit or a prediction is in its notes.
         for kind in (UserWarning, FutureWarning, DeprecationWarning):
@@ -80,28 +71,14 @@ def plain_errors() -> Iterator[None]:
 
 
 def one_line(error: BaseException) -> str:
-    r"""Message of an error without line breaks.
-
-    Examples
-    --------
-    >>> from comtl.cli.running import one_line
-    >>> one_line(ValueError("Two\nlines"))
-    'Two lines'
-    """
+    r"""Message of an error without line breaks."""
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}."
     return " ".join(str(error).split())
 
 
 def require_file(path: Path | None) -> None:
-    """Refuse a place where no file can be written, before any work is done.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from comtl.cli.running import require_file
-    >>> require_file(Path("model.comtl"))
-    """
+    """Refuse a place where no file can be written, before any work is done."""
     if path is None:
         return
     if path.is_dir():
@@ -119,15 +96,7 @@ def require_file(path: Path | None) -> None:
 
 @contextmanager
 def fits_shown(title: str, shown: bool) -> Iterator[Report | None]:
-    """Progress of fits on standard error, or nothing.
-
-    Examples
-    --------
-    >>> from comtl.cli.running import fits_shown
-    >>> with fits_shown("fit", False) as report:
-    ...     report is None
-    True
-    """
+    """Progress of fits on standard error, or nothing."""
     if not shown:
         yield None
         return
@@ -136,26 +105,11 @@ def fits_shown(title: str, shown: bool) -> Iterator[Report | None]:
 
 
 def echo_json(value: dict[str, Any]) -> None:
-    """Write one JSON object; NaN becomes null.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.cli.running import echo_json
-    >>> echo_json({"tasks": np.array([1, 2]), "error": float("nan")})
-    {"tasks": [1, 2], "error": null}
-    """
+    """Write one JSON object; NaN becomes null."""
     click.echo(json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False))
 
 
 def echo_notes(notes: tuple[str, ...], *, err: bool = True) -> None:
-    """Write notes, a line each.
-
-    Examples
-    --------
-    >>> from comtl.cli.running import echo_notes
-    >>> echo_notes(("Column 'x' is 1 in every row: left out.",), err=False)
-    Note: Column 'x' is 1 in every row: left out.
-    """
+    """Write notes, a line each."""
     for note in notes:
         click.echo(f"Note: {note}", err=err)

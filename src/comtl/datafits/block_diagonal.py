@@ -30,15 +30,7 @@ Work = Callable[[slice, Any], np.ndarray]
 
 
 def own_columns(loadings: Array) -> bool:
-    """Whether tasks have a column each and, at most, one more that all share.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.datafits.block_diagonal import own_columns
-    >>> own_columns(np.eye(9)), own_columns(np.ones((9, 9)))
-    (True, False)
-    """
+    """Whether tasks have a column each and, at most, one more that all share."""
     tasks, width = loadings.shape
     if on_device(loadings) or not 0 <= width - tasks <= 1:
         return False
@@ -132,18 +124,6 @@ class OwnBlocks:
         Task of each row, ascending.
     tasks : int
         Number of tasks.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.rows.blocks import RowBlocks
-    >>> from comtl.datafits.block_diagonal import OwnBlocks
-    >>> rows = OwnBlocks(RowBlocks(np.ones((2, 3))), np.array([0, 1]), 2)
-    >>> rows.scores(np.array([[1.0] * 3, [2.0] * 3]))
-    array([3., 6.])
-    >>> rows.sums(np.array([4.0, 5.0]))
-    array([[4., 4., 4.],
-           [5., 5., 5.]])
     """
 
     def __init__(self, blocks: RowBlocks, codes: np.ndarray, tasks: int) -> None:

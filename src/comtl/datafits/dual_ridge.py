@@ -32,17 +32,7 @@ def scaled_rows(design: Design, rows: np.ndarray | None) -> tuple[Any, np.ndarra
 
 
 def inner_products(X: Any, level: np.ndarray, square: float) -> np.ndarray:
-    """Inner products of centred rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.datafits.dual_ridge import inner_products
-    >>> X, mean = np.array([[1.0], [3.0]]), np.array([2.0])
-    >>> inner_products(X, X @ mean, float(mean @ mean))
-    array([[ 1., -1.],
-           [-1.,  1.]])
-    """
+    """Inner products of centred rows."""
     products = X @ X.T
     products = products.toarray() if sparse.issparse(products) else products
     return products - level[:, None] - level + square
@@ -53,15 +43,6 @@ def dual_is_cheaper(X: Any, cells: float, width: int, passes: float) -> bool:
     rows.
 
     A pass takes the rows ``X`` times ``width`` columns, forth or back.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.datafits.dual_ridge import dual_is_cheaper
-    >>> dual_is_cheaper(np.zeros((50, 200)), 50, width=5, passes=30)
-    True
-    >>> dual_is_cheaper(np.zeros((200, 50)), 200, width=5, passes=30)
-    False
     """
     rows, features = X.shape
     if not cells <= min(MOST_CELLS, features):

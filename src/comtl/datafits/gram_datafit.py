@@ -103,14 +103,6 @@ class GramDatafit(Datafit):
         """Return sums of the same observations in other units.
 
         Rows and targets are multiplied by the first of each pair, and the second is added.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from comtl.datafits.gram_datafit import GramDatafit
-        >>> one = GramDatafit(np.full((1, 2, 2), 1.0), np.full((1, 2), 3.0), np.array([9.0]))
-        >>> one.turned((np.array([2.0]), np.array([5.0])), (1.0, 1.0)).moment
-        array([[28.,  4.]])
         """
         (scale, shift), (unit, more) = rows, target
         size = self.n_features

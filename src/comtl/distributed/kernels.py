@@ -35,15 +35,7 @@ class Whole(tuple[Array, ...]):
 
 
 def mine(arrays: tuple[Array, ...], task_index: np.ndarray) -> tuple[Array, ...]:
-    """Entries of the tasks of a partition.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.distributed.kernels import Whole, mine
-    >>> mine(Whole((np.arange(4),)), np.array([0, 3])), mine((np.array([7]),), np.array([2]))
-    ((array([0, 3]),), (array([7]),))
-    """
+    """Entries of the tasks of a partition."""
     return tuple(a[task_index] for a in arrays) if isinstance(arrays, Whole) else arrays
 
 

@@ -76,14 +76,7 @@ def _largest_of(parts: list[tuple[np.ndarray, float]]) -> tuple[np.ndarray, floa
 
 
 def summed(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Sums of the entries of tuples.
-
-    Examples
-    --------
-    >>> from comtl.distributed.partitioned_problem import summed
-    >>> summed([(1, 2.0), (3, 4.0)])
-    (4, 6.0)
-    """
+    """Sums of the entries of tuples."""
     return tuple(sum(values[1:], values[0]) for values in zip(*parts, strict=True))
 
 

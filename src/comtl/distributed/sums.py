@@ -12,18 +12,7 @@ from ..arrays import Array
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Arrays to be added up, and arrays with an entry for each of some tasks.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.distributed.sums import Sums
-    >>> one = Sums((np.ones(1),), np.array([0, 2]), (np.array([1.0, 2.0]),))
-    >>> two = Sums((np.ones(1),), np.array([2, 3]), (np.array([5.0, 6.0]),))
-    >>> total = Sums.added([one, two])
-    >>> total.whole, total.spread(4)
-    ((array([2.]),), (array([1., 0., 7., 6.]),))
-    """
+    """Arrays to be added up, and arrays with an entry for each of some tasks."""
 
     whole: tuple[Array, ...]
     task_index: np.ndarray

@@ -90,14 +90,7 @@ def _alone(value: Any) -> list[Any]:
 
 
 def concat_lists(lists: list[list[Any]]) -> list[Any]:
-    """Lists of all partitions as one.
-
-    Examples
-    --------
-    >>> from comtl.distributed.workers import concat_lists
-    >>> concat_lists([[1], [2, 3]])
-    [1, 2, 3]
-    """
+    """Lists of all partitions as one."""
     return [value for values in lists for value in values]
 
 

@@ -29,15 +29,7 @@ def balance_step(state: State) -> State:
 
 
 def split_exponents(penalties: dict[str, Penalty]) -> dict[str, float] | None:
-    """Share of ``log σ`` that each factor takes; None where a penalty breaks the symmetry.
-
-    Examples
-    --------
-    >>> from comtl.engine.balance import split_exponents
-    >>> from comtl.penalties.factor_penalties import Ridge
-    >>> split_exponents({"F": Ridge(1.0), "G": Ridge(1.0)})
-    {'F': 0.5, 'G': 0.5}
-    """
+    """Share of ``log σ`` that each factor takes; None where a penalty breaks the symmetry."""
     inverse: dict[str, float] = {}
     for name, penalty in penalties.items():
         if penalty.spectral_power is None:
@@ -48,15 +40,7 @@ def split_exponents(penalties: dict[str, Penalty]) -> dict[str, float] | None:
 
 
 def rectangular(values: Array, rows: int, columns: int) -> Array:
-    """Rectangular diagonal matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.engine.balance import rectangular
-    >>> rectangular(np.array([2.0]), 1, 2)
-    array([[2., 0.]])
-    """
+    """Rectangular diagonal matrix."""
     xp = namespace(values)
     matrix = xp.zeros((rows, columns), dtype=values.dtype)
     count = values.shape[0]

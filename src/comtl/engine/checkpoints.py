@@ -28,15 +28,6 @@ class Checkpoint:
         The file, written all or nothing.
     fingerprint : str
         What tells this fit from others. A file of another fit is refused.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from comtl.engine.checkpoints import Checkpoint
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Checkpoint(f"{folder}/fit", "A").put("fold 1", [0.5])
-    ...     Checkpoint(f"{folder}/fit", "A").get("fold 1")
-    [0.5]
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, fingerprint: str) -> None:

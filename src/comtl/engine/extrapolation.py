@@ -27,14 +27,7 @@ class StepLength:
     most: float = 8.0
 
     def after(self, success: bool) -> StepLength:
-        """Return the reach to try next.
-
-        Examples
-        --------
-        >>> from comtl.engine.extrapolation import StepLength
-        >>> StepLength().after(True).share, StepLength().after(False).share
-        (0.65, 0.25)
-        """
+        """Return the reach to try next."""
         factor = self.longer if success else self.shorter
         return replace(self, share=min(factor * self.share, self.most))
 
@@ -81,15 +74,6 @@ def extrapolate(last: Factors, state: State, share: float) -> State:
 
 
 def rotation(product: Array) -> Array:
-    """Orthogonal matrix nearest to a small square one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.engine.extrapolation import rotation
-    >>> rotation(np.array([[0.0, 2.0], [-3.0, 0.0]])).round(6) + 0.0
-    array([[ 0.,  1.],
-           [-1.,  0.]])
-    """
+    """Orthogonal matrix nearest to a small square one."""
     left, _, right = namespace(product).linalg.svd(product)
     return left @ right

@@ -26,16 +26,7 @@ ROUNDS = 20
 @saved
 @dataclass(frozen=True)
 class Membership(Constraint):
-    """Rows have one entry of one, all others zero. ``strength`` has no part in it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.engine.memberships import Membership
-    >>> Membership().prox(np.array([[2.0, 0.0], [0.4, 0.6]]), step=1.0)
-    array([[1., 0.],
-           [0., 1.]])
-    """
+    """Rows have one entry of one, all others zero. ``strength`` has no part in it."""
 
     discrete: ClassVar[bool] = True
 
@@ -44,29 +35,12 @@ class Membership(Constraint):
 
 
 def labels_of(factor: Array) -> np.ndarray:
-    """Column of the largest entry of each row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.engine.memberships import labels_of
-    >>> labels_of(np.array([[0.0, 1.0], [1.0, 0.0]]))
-    array([1, 0])
-    """
+    """Column of the largest entry of each row."""
     return np.array(to_numpy(namespace(factor).argmax(factor, axis=1)))
 
 
 def indicators(labels: np.ndarray, like: Array) -> Array:
-    """Memberships of given labels; ``like`` gives columns, namespace and type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.engine.memberships import indicators
-    >>> indicators(np.array([1, 0]), np.zeros((2, 2)))
-    array([[0., 1.],
-           [1., 0.]])
-    """
+    """Memberships of given labels; ``like`` gives columns, namespace and type."""
     xp = namespace(like)
     return xp.take(xp.eye(like.shape[1], dtype=like.dtype), xp.asarray(labels), axis=0)
 

@@ -145,15 +145,7 @@ def binary_cells(data: Any, columns: OutputColumns) -> Any:
 
 
 def signs(ones: np.ndarray, like: Array, dtype: Any) -> Array:
-    """One where told and minus one elsewhere, in the library of ``like``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.engine.problem import signs
-    >>> signs(np.array([True, False]), np.ones(1), np.float64)
-    array([ 1., -1.])
-    """
+    """One where told and minus one elsewhere, in the library of ``like``."""
     return asarray_like(np.where(ones, 1.0, -1.0), like, dtype)
 
 
@@ -241,14 +233,6 @@ def sweep_costs(
     About four products and one quadratic a sweep. Rows cost by what is stored and the columns of
     the factors; Grams by their entries, whatever these columns, and by the rows once. Coefficients
     are measured, see benchmarks/bench_blocks.md.
-
-    Examples
-    --------
-    >>> from comtl.engine.problem import sweep_costs
-    >>> few = sweep_costs(tasks=100, rows=1_000, columns=200, width=5, filled=200_000)
-    >>> many = sweep_costs(tasks=100, rows=100_000, columns=200, width=5, filled=20_000_000)
-    >>> few["rows"] < few["gram"], many["rows"] < many["gram"]
-    (True, False)
     """
     dense = filled >= rows * columns
     entry = 1.1 + 0.15 * width if dense else 4.0 + 0.9 * width

@@ -17,14 +17,6 @@ def progress_shown(verbose: int) -> Iterator[None]:
     """Let messages of level INFO through while a fit runs, if ``verbose`` asks for them.
 
     They go where the user's logging is set up to send them, else to standard error.
-
-    Examples
-    --------
-    >>> import logging
-    >>> from comtl.engine.progress import logger, progress_shown
-    >>> with progress_shown(1):
-    ...     logger.isEnabledFor(logging.INFO)
-    True
     """
     if not verbose:
         yield
@@ -79,12 +71,6 @@ class FitProgress:
 
         ``more`` tells whether another item will come after one, ``fitted`` the attributes of the
         model as if the fit had ended there.
-
-        Examples
-        --------
-        >>> from comtl.engine.progress import FitProgress
-        >>> list(FitProgress().each([1, 2], "fold"))
-        [1, 2]
         """
         if self._model is None or not vars(self._model).get("_skl_callbacks"):
             yield from items

@@ -24,15 +24,7 @@ PENALTIES = tuple(10.0**power for power in range(-2, 4))
 
 
 def choose_hinges(model: Any) -> Hinges:
-    """Bends that a fitted model took; none for models that have no use for them.
-
-    Examples
-    --------
-    >>> from comtl.baselines import PooledRegressor
-    >>> from comtl.evaluation.reference_models import choose_hinges
-    >>> choose_hinges(PooledRegressor().fit([[0.0], [1.0]], [0.0, 1.0])).names(["age"])
-    []
-    """
+    """Bends that a fitted model took; none for models that have no use for them."""
     return model._hinges if isinstance(model, MultitaskModel) else Hinges.none()
 
 
@@ -52,16 +44,6 @@ def simple_model(name: str, like: TaskModel, rows: FitInput) -> TaskModel:
     -------
     estimator
         The model.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl import HierarchicalRegressor
-    >>> from comtl.evaluation.reference_models import simple_model
-    >>> from comtl.rows.fit_input import FitInput
-    >>> rows = FitInput(np.arange(12.0)[:, None], np.arange(12.0), np.repeat([0, 1], 6))
-    >>> simple_model("pooled", HierarchicalRegressor(), rows)
-    PooledRegressor(alpha=0.01)
     """
     return _tuned(name, like._classification, like.task_column, rows)[1]
 

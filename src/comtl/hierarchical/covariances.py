@@ -23,14 +23,7 @@ FURTHEST = 1e3
 
 
 def extrapolate_linear(before: Any, now: Any, share: float) -> Any:
-    """Variances as far beyond the present ones, in logarithms, as these are from earlier ones.
-
-    Examples
-    --------
-    >>> from comtl.hierarchical.covariances import extrapolate_linear
-    >>> float(extrapolate_linear(4.0, 2.0, 1.0))
-    1.0
-    """
+    """Variances as far beyond the present ones, in logarithms, as these are from earlier ones."""
     least = np.maximum(now, LEAST)
     change = np.clip((least / np.maximum(before, LEAST)) ** share, 1.0 / FURTHEST, FURTHEST)
     return np.maximum(least * change, LEAST)
@@ -100,15 +93,7 @@ class EffectCovariance(ABC):
 @saved
 @dataclass(frozen=True, eq=False)
 class InterceptOnly(EffectCovariance):
-    """No slopes of a task's own: a random intercept.
-
-    Examples
-    --------
-    >>> from comtl.hierarchical.covariances import InterceptOnly
-    >>> InterceptOnly(0.5, features=1).covariance.round(6)
-    array([[0. , 0. ],
-           [0. , 0.5]])
-    """
+    """No slopes of a task's own: a random intercept."""
 
     features: int
 
@@ -139,16 +124,7 @@ class InterceptOnly(EffectCovariance):
 @saved
 @dataclass(frozen=True, eq=False)
 class Diagonal(EffectCovariance):
-    """A variance for each slope.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.hierarchical.covariances import Diagonal
-    >>> Diagonal(0.5, np.array([2.0])).covariance.round(6)
-    array([[2. , 0. ],
-           [0. , 0.5]])
-    """
+    """A variance for each slope."""
 
     slopes: np.ndarray
 
@@ -186,14 +162,6 @@ class Factor(EffectCovariance):
     """Some directions of the slopes in common, and one variance around them: ``F Fᵀ + d I``.
 
     Without directions the isotropic structure.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.hierarchical.covariances import Factor
-    >>> moments = np.diag([7.0, 2.0, 2.0, 1.0])
-    >>> Factor.isotropic(1.0, 1.0, features=3).with_directions(1).fitted(moments, 1).rest
-    2.0
     """
 
     rest: float
@@ -277,15 +245,6 @@ class Full(EffectCovariance):
         Diagonal of the covariance that the prior favours.
     weight : float
         How many tasks the prior counts for.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.hierarchical.covariances import Full
-    >>> start = Full.about(np.ones(2), weight=1.0)
-    >>> start.fitted(np.diag([3.0, 1.0]), tasks=1).covariance.round(6)
-    array([[2., 0.],
-           [0., 1.]])
     """
 
     matrix: np.ndarray

@@ -97,16 +97,7 @@ class NormalNoise(Likelihood):
 
 @dataclass(frozen=True, eq=False)
 class Gaussian(NormalNoise):
-    """Normal noise around values, of which each task's Gram tells all.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.datafits.gram_datafit import GramDatafit
-    >>> from comtl.hierarchical.likelihoods import Gaussian
-    >>> Gaussian(False, GramDatafit(np.ones((1, 2, 2)), np.ones((1, 2)), np.ones(1))).n_rows
-    1.0
-    """
+    """Normal noise around values, of which each task's Gram tells all."""
 
     data: GramDatafit
 
@@ -129,17 +120,7 @@ class Gaussian(NormalNoise):
 
 @dataclass(frozen=True, eq=False)
 class GaussianRows(NormalNoise):
-    """Normal noise around values of tasks with fewer rows than features.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.hierarchical.likelihoods import GaussianRows
-    >>> from comtl.hierarchical.row_posterior import TaskRows
-    >>> rows = TaskRows.of(np.ones((2, 3)), np.ones(2), np.ones(2), np.array([0, 2]))
-    >>> GaussianRows(False, rows).n_rows
-    2.0
-    """
+    """Normal noise around values of tasks with fewer rows than features."""
 
     data: TaskRows
 

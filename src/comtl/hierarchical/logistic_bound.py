@@ -82,14 +82,6 @@ class Bernoulli(SummedBound):
         Where tasks begin and end.
     xi : ndarray of shape (n,)
         Scores at which the bound is exact.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.hierarchical.logistic_bound import Bernoulli
-    >>> one = np.ones(1)
-    >>> Bernoulli.of(np.ones((1, 2)), one, one, np.array([0, 1])).data.gram[0, 0, 0]
-    np.float64(0.25)
     """
 
     rows: np.ndarray
@@ -144,14 +136,6 @@ class BernoulliRows(JaakkolaJordanBound):
         Standardised rows of every task with the intercept's ones last, filled up with zeros.
     signs, weights, xi : ndarrays of shape (T, m)
         Classes as -1 and +1, weights, and scores at which the bound is exact.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.hierarchical.logistic_bound import BernoulliRows
-    >>> one = np.ones(1)
-    >>> BernoulliRows.of(np.ones((1, 2)), one, one, np.array([0, 1])).data.counts
-    array([0.25])
     """
 
     table: np.ndarray

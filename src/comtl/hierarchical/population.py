@@ -189,18 +189,7 @@ def check_size(tasks: int, features: int, owner: str) -> None:
 
 
 def evenly_scaled(design: Design) -> Design:
-    """Return rows whose columns keep their spread among each other, a mean variance of one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.rows.design import Design
-    >>> from comtl.hierarchical.population import evenly_scaled
-    >>> scaled = Design.standardized(np.array([[1.0, 7.0], [-1.0, -7.0]]), np.ones(2))
-    >>> evenly_scaled(scaled).dense_rows(0, 2)
-    array([[ 0.2,  1.4],
-           [-0.2, -1.4]])
-    """
+    """Return rows whose columns keep their spread among each other, a mean variance of one."""
     scale = to_numpy(design.inverse_scale)
     varied = scale > 0.0
     spread = np.where(varied, 1.0 / np.where(varied, scale, 1.0), 0.0)

@@ -99,18 +99,6 @@ class Posterior:
 def infer(data: GramDatafit, prior: Prior, directions: np.ndarray) -> Posterior:
     """Posterior of all effects under a prior; ``feature_loadings`` as :func:`estimable_directions`
     has them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.datafits.gram_datafit import GramDatafit
-    >>> from comtl.hierarchical.posterior import Prior, infer, estimable_directions
-    >>> from comtl.hierarchical.covariances import InterceptOnly
-    >>> gram = np.array([[[0.0, 0.0], [0.0, 4.0]]] * 2)
-    >>> data = GramDatafit(gram, np.array([[0.0, 4.0], [0.0, -4.0]]), np.array([6.0, 6.0]))
-    >>> prior = Prior(InterceptOnly(1.0, 1), np.ones(2), 1.0, 1.0)
-    >>> infer(data, prior, estimable_directions(gram.sum(axis=0))).effects[:, 1]
-    array([ 0.8, -0.8])
     """
     tasks, size = data.moment.shape
     root = prior.structure.root
@@ -202,13 +190,6 @@ def estimable_directions(pooled: np.ndarray) -> np.ndarray:
 
     Columns that depend on each other, such as indicators of all levels, or parts and their total,
     leave some directions open.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.hierarchical.posterior import estimable_directions
-    >>> estimable_directions(np.array([[2.0, -2.0, 0.0], [-2.0, 2.0, 0.0], [0.0, 0.0, 4.0]])).shape
-    (3, 2)
     """
     size = np.sqrt(np.diagonal(pooled))
     inverse = 1.0 / np.where(size > 0.0, size, 1.0)

@@ -35,15 +35,6 @@ class TaskRows:
         Rows with the intercept's ones last.
     targets : ndarray of shape (T, m)
         Targets.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.hierarchical.row_posterior import TaskRows
-    >>> rows = np.array([[1.0, 1.0], [2.0, 1.0], [3.0, 1.0]])
-    >>> found = TaskRows.of(rows, np.ones(3), np.ones(3), np.array([0, 2, 3]))
-    >>> found.rows.shape, found.counts
-    ((2, 2, 2), array([2., 1.]))
     """
 
     rows: np.ndarray
@@ -75,16 +66,7 @@ class TaskRows:
 
 
 def laid_out(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Values that come task by task, with an axis for the tasks, filled up with zeros.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.hierarchical.row_posterior import laid_out
-    >>> laid_out(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 3]))
-    array([[1., 2.],
-           [3., 0.]])
-    """
+    """Values that come task by task, with an axis for the tasks, filled up with zeros."""
     index, inside = padded_index(offsets, np.arange(len(offsets) - 1))
     table = values[index]
     table[~inside] = 0.0
@@ -95,18 +77,6 @@ def infer_rows(data: TaskRows, prior: Prior, directions: np.ndarray) -> Posterio
     """Posterior of all effects under a prior; the covariances of single tasks are left out.
 
     ``feature_loadings`` as :func:`comtl.hierarchical.posterior.estimable_directions` has them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.hierarchical.posterior import Prior
-    >>> from comtl.hierarchical.row_posterior import TaskRows, infer_rows
-    >>> from comtl.hierarchical.covariances import InterceptOnly
-    >>> rows = np.array([[0.0, 1.0]] * 8)
-    >>> data = TaskRows.of(rows, np.repeat([1.0, -1.0], 4), np.ones(8), np.array([0, 4, 8]))
-    >>> prior = Prior(InterceptOnly(1.0, 1), np.ones(2), 1.0, 1.0)
-    >>> infer_rows(data, prior, data.directions).effects[:, 1]
-    array([ 0.8, -0.8])
     """
     tasks, _, size = data.rows.shape
     root, pulled = prior.structure.root, prior.mean_precision

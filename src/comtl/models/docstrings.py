@@ -333,14 +333,7 @@ Documented = TypeVar("Documented", bound=type)
 
 
 def documented(cls: Documented) -> Documented:
-    """Fill ``<name>`` lines of a class docstring with the shared texts.
-
-    Examples
-    --------
-    >>> from comtl import BiFactorRegressor
-    >>> "task_column" in BiFactorRegressor.__doc__
-    True
-    """
+    """Fill ``<name>`` lines of a class docstring with the shared texts."""
     kind = dict(_CLASSIFIER if "Classifier" in cls.__name__ else _REGRESSOR)
     parameters = inspect.signature(cls).parameters
     kind |= {

@@ -37,14 +37,7 @@ LEAST = 1e-10
 
 
 def make_penalty(kind: str | None, strength: float) -> Penalty:
-    """Penalty by its public name.
-
-    Examples
-    --------
-    >>> from comtl.models.factor_model import make_penalty
-    >>> make_penalty("ridge", 2.0)
-    Ridge(strength=2.0)
-    """
+    """Penalty by its public name."""
     if kind is None:
         return Free()
     if kind == "simplex":

@@ -22,15 +22,7 @@ Class = TypeVar("Class", bound=type)
 
 
 def refuses(*names: str) -> Callable[[Class], Class]:
-    """Let the constructor of a class refuse removed parameters by name.
-
-    Examples
-    --------
-    >>> from comtl import BiFactorRegressor
-    >>> BiFactorRegressor(relation_penalty="l1")
-    Traceback (most recent call last):
-    TypeError: relation_penalty of BiFactorRegressor was removed: fit without it and apply ...
-    """
+    """Let the constructor of a class refuse removed parameters by name."""
 
     def wrapped(cls: Class) -> Class:
         construct = vars(cls)["__init__"]

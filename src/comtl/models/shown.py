@@ -21,17 +21,7 @@ from ..phrases import count_noun
 def names_of_features(
     given: np.ndarray | None, width: int, task_column: str | int | None
 ) -> list[str]:
-    """Names of the columns of X without the one that holds the task; x0, x1, ... without names.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.models.shown import names_of_features
-    >>> names_of_features(np.array(["age", "school", "sex"]), 2, "school")
-    ['age', 'sex']
-    >>> names_of_features(None, 2, 0)
-    ['x1', 'x2']
-    """
+    """Names of the columns of X without the one that holds the task; x0, x1, ... without names."""
     extra = 0 if task_column is None else 1
     names = [f"x{i}" for i in range(width + extra)] if given is None else [str(n) for n in given]
     if task_column is not None:
@@ -40,14 +30,7 @@ def names_of_features(
 
 
 def import_pandas(wanted_by: str) -> Any:
-    """Return the module pandas, or say how to get it.
-
-    Examples
-    --------
-    >>> from comtl.models.shown import import_pandas
-    >>> import_pandas("coef_frame").__name__
-    'pandas'
-    """
+    """Return the module pandas, or say how to get it."""
     try:
         import pandas
     except ModuleNotFoundError as missing:

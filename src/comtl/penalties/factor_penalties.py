@@ -119,15 +119,7 @@ class Ridge(Penalty):
 @saved
 @dataclass(frozen=True)
 class Free(Penalty):
-    """No penalty at all: the paper's core ``S``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.penalties.factor_penalties import Free
-    >>> Free().value(np.ones((2, 2)))
-    0.0
-    """
+    """No penalty at all: the paper's core ``S``."""
 
     strength: float = 0.0
 
@@ -237,12 +229,5 @@ class Simplex(Constraint):
 
 
 def rotation_invariant(penalties: Iterable[Penalty]) -> bool:
-    """Whether penalties see the singular values of their factors only, so that factors may turn.
-
-    Examples
-    --------
-    >>> from comtl.penalties.factor_penalties import L1, Ridge, rotation_invariant
-    >>> rotation_invariant([Ridge(1.0)]), rotation_invariant([Ridge(1.0), L1(1.0)])
-    (True, False)
-    """
+    """Whether penalties see the singular values of their factors only, so that factors may turn."""
     return all(penalty.spectral_power is not None for penalty in penalties)

@@ -121,16 +121,7 @@ class LearnedRelation(Penalty):
 @saved
 @dataclass(frozen=True)
 class RidgedRelation(LearnedRelation):
-    r"""The learned relation beside a plain ridge: :math:`λ\,p(Q) + μ \|Q\|_F^2`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.penalties.learned_relation import RidgedRelation
-    >>> factor = np.array([[3.0], [4.0]])
-    >>> round(RidgedRelation(1.0, ridge=2.0).initialised(factor, 1e-8).value(factor), 2)
-    75.01
-    """
+    r"""The learned relation beside a plain ridge: :math:`λ\,p(Q) + μ \|Q\|_F^2`."""
 
     ridge: float = 0.0
 
@@ -157,15 +148,6 @@ class AcrossColumns(Penalty):
 
     Both have the same value but for the smoothing, which grows with the size of the relation; and
     a relation of columns leaves a step free to leave the span of the factor.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.penalties.learned_relation import AcrossColumns, LearnedRelation
-    >>> factor = np.array([[3.0], [4.0]])
-    >>> across = AcrossColumns.of(LearnedRelation(1.0)).initialised(factor, relative_epsilon=1e-8)
-    >>> round(across.value(factor), 4), across.relation.shape
-    (25.0, (1, 1))
     """
 
     between: LearnedRelation
@@ -220,12 +202,5 @@ class AcrossColumns(Penalty):
 
 
 def choose_penalty(entry: Penalty | float) -> Penalty:
-    """Return the penalty itself, or the learned relation of that strength.
-
-    Examples
-    --------
-    >>> from comtl.penalties.learned_relation import choose_penalty
-    >>> choose_penalty(0.5).strength
-    0.5
-    """
+    """Return the penalty itself, or the learned relation of that strength."""
     return entry if isinstance(entry, Penalty) else LearnedRelation(entry)

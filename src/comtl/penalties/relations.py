@@ -126,15 +126,7 @@ class Relation:
 
 
 def leading_square(factor: Array) -> float:
-    """Largest singular value squared, from which smoothing takes its scale.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.penalties.relations import leading_square
-    >>> leading_square(np.array([[3.0, 4.0]]))
-    25.0
-    """
+    """Largest singular value squared, from which smoothing takes its scale."""
     xp = namespace(factor)
     tall = factor.shape[0] >= factor.shape[1]
     gram = factor.T @ factor if tall else factor @ factor.T

@@ -85,14 +85,6 @@ def available_threads() -> int:
 
     Respects ``OMP_NUM_THREADS`` and the like, ``threadpoolctl.threadpool_limits`` and the limits
     that joblib sets for its workers.
-
-    Examples
-    --------
-    >>> from threadpoolctl import threadpool_limits
-    >>> from comtl.rows.blocks import available_threads
-    >>> with threadpool_limits(1):
-    ...     available_threads()
-    1
     """
     return _blas.threads
 
@@ -103,14 +95,6 @@ def single_blas() -> Iterator[None]:
 
     After each product its threads wait for the next one in a busy loop, which would take the
     cores away from the threads that work through the rows.
-
-    Examples
-    --------
-    >>> from comtl.rows.blocks import available_threads, single_blas
-    >>> allowed = available_threads()
-    >>> with single_blas():
-    ...     available_threads() == allowed
-    True
     """
     with _blas.single():
         yield
@@ -123,12 +107,6 @@ def in_order(
 
     At most one result more than there are threads waits to be taken, so that large ones do not
     pile up.
-
-    Examples
-    --------
-    >>> from comtl.rows.blocks import in_order
-    >>> list(in_order(lambda n: n * n, [1, 2, 3]))
-    [1, 4, 9]
     """
     threads = min(available_threads() if threads is None else threads, len(items))
     if threads <= 1:
@@ -209,19 +187,6 @@ class RowBlocks:
     ----------
     X : array or csr_array of shape (n, P)
         The rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.rows.blocks import RowBlocks
-    >>> blocks = RowBlocks(np.arange(6.0).reshape(3, 2))
-    >>> blocks.forward(np.ones((2, 1)))
-    array([[1.],
-           [5.],
-           [9.]])
-    >>> blocks.backward(np.ones((3, 1)))
-    array([[6.],
-           [9.]])
     """
 
     def __init__(self, X: Any) -> None:
@@ -313,19 +278,7 @@ class RowBlocks:
 def stored(
     kind: Any, shape: tuple[int, int], data: np.ndarray, indices: np.ndarray, indptr: np.ndarray
 ) -> Any:
-    """Sparse array of these very parts: SciPy copies what is less than half of its base.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy import sparse
-    >>> from comtl.rows.blocks import stored
-    >>> values = np.arange(9.0)
-    >>> places, ends = np.array([0, 2]), np.array([0, 2])
-    >>> row = stored(sparse.csr_array, (1, 3), values[3:5], places, ends)
-    >>> row.toarray(), np.shares_memory(row.data, values)
-    (array([[3., 0., 4.]]), True)
-    """
+    """Sparse array of these very parts: SciPy copies what is less than half of its base."""
     made = kind(shape, dtype=data.dtype)
     made.data, made.indices, made.indptr = data, indices, indptr
     return made
@@ -347,15 +300,7 @@ def device_backward(rows: Any, left: Array) -> Array:
 
 
 def plus(total: Array | None, part: Array | None) -> Array | None:
-    """Running sum of arrays made for the purpose: the first is added to in place.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.rows.blocks import plus
-    >>> plus(plus(None, np.ones(2)), np.ones(2))
-    array([2., 2.])
-    """
+    """Running sum of arrays made for the purpose: the first is added to in place."""
     if total is None or part is None:
         return part if total is None else total
     total += part
@@ -363,15 +308,7 @@ def plus(total: Array | None, part: Array | None) -> Array | None:
 
 
 def added(parts: Iterable[Array]) -> Array:
-    """Sum of arrays made for the purpose; at least one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.rows.blocks import added
-    >>> added(iter([np.ones(2), np.ones(2)]))
-    array([2., 2.])
-    """
+    """Sum of arrays made for the purpose; at least one."""
     total = None
     for part in parts:
         total = plus(total, part)

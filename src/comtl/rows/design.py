@@ -168,16 +168,6 @@ class Design:
 
     Centring is implicit, so sparse rows stay sparse. A constant column has inverse scale zero:
     it is a column of zeros here, whatever its size.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.rows.design import Design
-    >>> X = np.array([[1.0, 5.0], [3.0, 5.0]])
-    >>> design = Design.standardized(X, np.ones(2))
-    >>> design @ np.array([[1.0], [1.0]])
-    array([[-1.],
-           [ 1.]])
     """
 
     X: Any
@@ -330,16 +320,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Covariance:
-    """Symmetric matrix ``V diag(values) Vᵀ + rest (I - V Vᵀ)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.rows.design import Covariance
-    >>> Covariance(np.eye(2)[:, :1], np.array([3.0]), rest=1.0).toarray()
-    array([[3., 0.],
-           [0., 1.]])
-    """
+    """Symmetric matrix ``V diag(values) Vᵀ + rest (I - V Vᵀ)``."""
 
     basis: Array
     values: Array

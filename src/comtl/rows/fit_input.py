@@ -93,15 +93,7 @@ class FitInput:
 
 
 def counts(y: Any, sample_weight: Any, count: int) -> np.ndarray:
-    """Whether each of ``count`` rows has a target with a weight.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.rows.fit_input import counts
-    >>> counts(np.array([[1.0, np.nan], [np.nan, np.nan], [2.0, 3.0]]), [1.0, 1.0, 0.0], 3)
-    array([ True, False, False])
-    """
+    """Whether each of ``count`` rows has a target with a weight."""
     cells = np.ones((count, 1), dtype=bool)
     if sample_weight is not None and not np.isscalar(sample_weight):
         weights = np.asarray(to_numpy(sample_weight), dtype=float)

@@ -38,23 +38,6 @@ class Observations:
         Sorted classes of all tasks; None for regression.
     multi_output : bool
         Whether y had two dimensions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.rows.observations import Observations
-    >>> data = Observations(
-    ...     X=np.ones((3, 2)),
-    ...     y=np.zeros(3),
-    ...     weights=np.ones(3),
-    ...     offsets=np.array([0, 1, 3]),
-    ...     tasks=np.array(["a", "b"]),
-    ...     rows=None,
-    ...     classes=None,
-    ...     multi_output=False,
-    ... )
-    >>> data.n_tasks, data.codes
-    (2, array([0, 1, 1]))
     """
 
     partitioned: ClassVar[bool] = False

@@ -67,17 +67,6 @@ def read_training(
     -------
     Observations
         The observations, those of one task next to each other and in their first order.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sklearn.base import BaseEstimator
-    >>> class Model(BaseEstimator):
-    ...     task_column = "school"
-    >>> X = pd.DataFrame({"age": [7.0, 8.0, 9.0], "school": ["b", "a", "b"]})
-    >>> data = read_training(Model(), X, [1.0, 2.0, 3.0])
-    >>> data.tasks, data.offsets, data.y
-    (array(['a', 'b'], dtype='<U1'), array([0, 1, 3]), array([2., 1., 3.]))
     """
     if y is None:
         raise ValueError(
@@ -130,15 +119,6 @@ def read_rows(estimator: Any, X: Any, task: Any = None) -> tuple[Matrix, np.ndar
         Features without the task column, float64 or float32.
     labels : ndarray of shape (n_rows,) or None
         Task labels; None where none were given.
-
-    Examples
-    --------
-    >>> from sklearn.base import BaseEstimator
-    >>> class Model(BaseEstimator):
-    ...     task_column = 0
-    >>> read_rows(Model(), [["b", 7.0], ["a", 8.0]])
-    (array([[7.],
-           [8.]]), array(['b', 'a'], dtype='<U1'))
     """
     return _read_matrix(estimator, X, task, reset=False)
 
@@ -157,11 +137,6 @@ def encode_tasks(labels: Any, tasks: Any) -> np.ndarray:
     -------
     ndarray of shape (n,)
         Indices into `tasks`; -1 for a label that is not among them.
-
-    Examples
-    --------
-    >>> encode_tasks([3.0, 1.0, 2.0], [1, 3])
-    array([ 1,  0, -1])
     """
     labels, tasks = read_tasks(labels), read_tasks(tasks, "tasks")
     if not tasks.size or (labels.dtype.kind == "U") != (tasks.dtype.kind == "U"):

@@ -24,18 +24,6 @@ def save(model: Any, path: str | os.PathLike[str], **facts: str) -> None:
         The file; folders on the way are made.
     **facts : str
         Further facts for the header, such as versions.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from comtl import load
-    >>> from comtl.baselines import PooledRegressor
-    >>> from comtl.saving import save
-    >>> model = PooledRegressor().fit([[0.0], [1.0]], [0.0, 1.0])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(model, f"{folder}/model.comtl")
-    ...     bool(load(f"{folder}/model.comtl").predict([[1.0]]) == model.predict([[1.0]]))
-    True
     """
     packer = Packer()
     text = json.dumps(packer.pack(model), allow_nan=False)

@@ -19,17 +19,7 @@ JSONTree = Any
 
 
 class Packer:
-    """Turn objects into a tree; arrays go to ``arrays``, each once.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.saving.codec import Packer, Unpacker
-    >>> packer = Packer()
-    >>> tree = packer.pack({"a": (1, np.arange(2.0))})
-    >>> Unpacker(packer.arrays).unpack(tree)
-    {'a': (1, array([0., 1.]))}
-    """
+    """Turn objects into a tree; arrays go to ``arrays``, each once."""
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray] = []
@@ -106,14 +96,7 @@ class Packer:
 
 
 class Unpacker:
-    """Turn a tree back into objects; whatever does not belong is refused.
-
-    Examples
-    --------
-    >>> from comtl.saving.codec import Unpacker
-    >>> Unpacker([]).unpack({"#": "tuple", "value": [1, None]})
-    (1, None)
-    """
+    """Turn a tree back into objects; whatever does not belong is refused."""
 
     def __init__(self, arrays: list[np.ndarray]) -> None:
         self._arrays = arrays

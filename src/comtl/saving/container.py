@@ -35,19 +35,7 @@ NAMES = {dtype: name for name, dtype in TYPES.items()}
 def write_container(
     path: Path, text: str, arrays: Sequence[np.ndarray], facts: Mapping[str, str]
 ) -> None:
-    """Write a description and its arrays, all or nothing.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import numpy as np
-    >>> from comtl.saving.container import read_container, write_container
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_container(Path(folder, "m"), "{}", [np.arange(3)], {})
-    ...     read_container(Path(folder, "m"))
-    ('{}', [array([0, 1, 2])], {})
-    """
+    """Write a description and its arrays, all or nothing."""
     table: dict[str, Any] = {}
     parts, place = [], 0
     for number, array in enumerate(arrays):
@@ -76,18 +64,7 @@ def write_container(
 
 
 def read_container(path: Path) -> tuple[str, list[np.ndarray], dict[str, str]]:
-    """Description, arrays and further facts of a file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from comtl.saving.container import read_container
-    >>> with tempfile.NamedTemporaryFile() as file:
-    ...     read_container(Path(file.name))
-    Traceback (most recent call last):
-    comtl.saving.container.ModelFileError: ... is empty or cut off.
-    """
+    """Description, arrays and further facts of a file."""
     content = memoryview(path.read_bytes())
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 + length or not 2 <= length <= MOST_HEADER:
@@ -178,11 +155,4 @@ def _damaged(path: Path) -> ModelFileError:
 
 
 class ModelFileError(ValueError):
-    """A file that cannot be read as a model, or a model that cannot be written.
-
-    Examples
-    --------
-    >>> from comtl.saving.container import ModelFileError
-    >>> issubclass(ModelFileError, ValueError)
-    True
-    """
+    """A file that cannot be read as a model, or a model that cannot be written."""

@@ -62,17 +62,6 @@ def saved(kind: SavedClass) -> SavedClass:
 
     A dataclass is stored by its fields. Names are part of the format: those of a renamed class or
     field go to ``FORMER_CLASSES`` and ``FORMER_FIELDS``.
-
-    Examples
-    --------
-    >>> from dataclasses import dataclass
-    >>> from comtl.saving.registry import known_class, saved
-    >>> @saved
-    ... @dataclass(frozen=True)
-    ... class Point:
-    ...     x: float
-    >>> known_class("Point") is Point
-    True
     """
     _CLASSES[kind.__name__] = kind
     return kind
@@ -82,17 +71,6 @@ def formerly(name: str, convert: Callable[[Fields], Fields]) -> Callable[[SavedC
     """Read objects of a class that is gone as those of the class.
 
     ``convert`` makes its fields of those in the file.
-
-    Examples
-    --------
-    >>> from dataclasses import dataclass
-    >>> from comtl.saving.registry import formerly, reader_of
-    >>> @formerly("Place")
-    ... @dataclass(frozen=True)
-    ... class Point:
-    ...     x: float
-    >>> reader_of("Place")[0] is Point
-    True
     """
 
     def registered(kind: SavedClass) -> SavedClass:
@@ -108,14 +86,7 @@ def reader_of(name: str) -> tuple[type | None, Callable[[Fields], Fields]]:
 
 
 def known_class(name: str) -> type | None:
-    """Class of that name, present or former, or None.
-
-    Examples
-    --------
-    >>> from comtl.saving.registry import known_class
-    >>> known_class("os.system") is None
-    True
-    """
+    """Class of that name, present or former, or None."""
     if name not in _CLASSES:
         name = FORMER_CLASSES.get(name, name)
     if name not in _CLASSES and name in MODULES:
@@ -124,41 +95,19 @@ def known_class(name: str) -> type | None:
 
 
 def is_saved(kind: type) -> bool:
-    """Whether files may hold objects of a class.
-
-    Examples
-    --------
-    >>> from comtl.saving.registry import is_saved
-    >>> is_saved(object)
-    False
-    """
+    """Whether files may hold objects of a class."""
     return _CLASSES.get(kind.__name__) is kind
 
 
 @cache
 def field_types(kind: type) -> dict[str, Any]:
-    """Types of the fields of a dataclass.
-
-    Examples
-    --------
-    >>> from comtl.engine.extrapolation import StepLength
-    >>> from comtl.saving.registry import field_types
-    >>> field_types(StepLength)["share"]
-    <class 'float'>
-    """
+    """Types of the fields of a dataclass."""
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
 
 
 def belongs(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type.
-
-    Examples
-    --------
-    >>> from comtl.saving.registry import belongs
-    >>> belongs({"a": 1.0}, dict[str, float]), belongs("a", float | None)
-    (True, False)
-    """
+    """Whether a value is of a type."""
     origin, inside = get_origin(hint), get_args(hint)
     if hint is Any:
         return True

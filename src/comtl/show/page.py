@@ -51,23 +51,6 @@ def write_report(
     -------
     Path
         The file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from comtl import HierarchicalRegressor
-    >>> from comtl.evaluation import compare
-    >>> from comtl.show.page import write_report
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.normal(size=(60, 2)), np.repeat(["a", "b", "c"], 20)
-    >>> y = X[:, 0] + rng.normal(size=60)
-    >>> model = HierarchicalRegressor().fit(X, y, task=task)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = compare(model, X, y, task)
-    ...     page = write_report(f"{folder}/report.html", model, comparison=found)
-    ...     "Does multitask learning help here?" in page.read_text(encoding="utf-8")
-    True
     """
     path = Path(path)
     if path.is_dir():
@@ -86,17 +69,7 @@ def page(
     notes: Sequence[str] = (),
     title: str | None = None,
 ) -> str:
-    """Return the whole page as text.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl import HierarchicalRegressor
-    >>> from comtl.show.page import page
-    >>> X, task = np.arange(8.0)[:, None], np.repeat(["a", "b"], 4)
-    >>> page(HierarchicalRegressor().fit(X, X[:, 0], task=task), title="Ages")[:15]
-    '<!doctype html>'
-    """
+    """Return the whole page as text."""
     seen = view(model)
     data = as_json(payload(seen, comparison))
     script = "(() => {\n'use strict';\n" + "".join(map(_part, SCRIPTS)) + "})();\n"

@@ -16,15 +16,7 @@ MOST_DOTS = 2000
 
 @dataclass(frozen=True)
 class Frame:
-    """Ranges of two axes on a drawing of fixed size.
-
-    Examples
-    --------
-    >>> from comtl.show.page_charts import Frame
-    >>> frame = Frame((0.0, 1.0), (0.0, 2.0))
-    >>> frame.x(0.0), frame.y(2.0)
-    (62.0, 14.0)
-    """
+    """Ranges of two axes on a drawing of fixed size."""
 
     across: tuple[float, float]
     up: tuple[float, float]
@@ -69,14 +61,7 @@ class Frame:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return three to six round numbers between two bounds.
-
-    Examples
-    --------
-    >>> from comtl.show.page_charts import ticks
-    >>> ticks(0.0, 1.0)
-    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    """
+    """Return three to six round numbers between two bounds."""
     span = high - low
     step = 10.0 ** np.floor(np.log10(span / 5.0))
     step *= next(factor for factor in (1, 2, 5, 10) if span / (factor * step) <= 5.5)
@@ -86,15 +71,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def padded_range(values: np.ndarray, share: float = 0.06) -> tuple[float, float]:
-    """Range of the finite values with room on both sides.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.show.page_charts import padded_range
-    >>> padded_range(np.array([0.0, 1.0, np.nan]), 0.5), padded_range(np.array([2.0]))
-    ((-0.5, 1.5), (1.0, 3.0))
-    """
+    """Range of the finite values with room on both sides."""
     known = values[np.isfinite(values)]
     if not known.size:
         return 0.0, 1.0
@@ -146,15 +123,7 @@ def scatter(
 
 
 def calibration(levels: np.ndarray, covered: np.ndarray) -> str:
-    """Share of held-out targets inside the intervals, against the probability asked for.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.show.page_charts import calibration
-    >>> calibration(np.array([0.5]), np.array([0.6])).count("<circle")
-    1
-    """
+    """Share of held-out targets inside the intervals, against the probability asked for."""
     frame = Frame((0.0, 1.0), (0.0, 1.0))
     inside = '<polyline class="guide" points="' + frame.path((0.0, 1.0), (0.0, 1.0)) + '"/>'
     inside += f'<polyline class="line" points="{frame.path(levels.tolist(), covered.tolist())}"/>'
@@ -168,15 +137,7 @@ def calibration(levels: np.ndarray, covered: np.ndarray) -> str:
 
 
 def history(values: np.ndarray, label: str) -> str:
-    """Objective or evidence by sweep.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.show.page_charts import history
-    >>> "polyline" in history(np.array([3.0, 2.0, 1.5]), "objective")
-    True
-    """
+    """Objective or evidence by sweep."""
     places = np.arange(len(values), dtype=float)
     known = np.isfinite(values)
     frame = Frame((0.0, max(1.0, len(values) - 1.0)), padded_range(values))

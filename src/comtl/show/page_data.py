@@ -25,28 +25,13 @@ LEVELS = 32767
 
 
 def as_json(data: Any) -> str:
-    r"""JSON that may stand inside a script element: nothing in it can end the element.
-
-    Examples
-    --------
-    >>> from comtl.show.page_data import as_json
-    >>> as_json(["</script>", float("nan")])
-    '["\\u003c/script\\u003e",null]'
-    """
+    r"""JSON that may stand inside a script element: nothing in it can end the element."""
     text = json.dumps(jsonable(data, DIGITS), separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def packed(values: np.ndarray, kind: str) -> str:
-    """Return the values as base64 of little-endian numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.show.page_data import packed
-    >>> packed(np.array([1, 2]), "u2")
-    'AQACAA=='
-    """
+    """Return the values as base64 of little-endian numbers."""
     return base64.b64encode(np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()).decode()
 
 
@@ -154,31 +139,7 @@ def _bins(bins: BinnedAxis) -> dict[str, Any]:
 
 
 def scores(tasks: list[str], comparison: Comparison) -> dict[str, Any]:
-    """Errors and signs of gains in the order of the model's tasks; NaN where not compared.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.evaluation import Comparison
-    >>> from comtl.show.page_data import scores
-    >>> one = {"separate": np.array([2.0]), "pooled": np.array([1.0])}
-    >>> tasks, rows = np.array(["a"]), np.array([5])
-    >>> found = Comparison(
-    ...     np.array(["a"]),
-    ...     rows,
-    ...     rows,
-    ...     "RMSE",
-    ...     one | {"model": rows},
-    ...     {},
-    ...     None,
-    ...     one,
-    ...     one,
-    ...     None,
-    ...     None,
-    ... )
-    >>> scores(["b", "a"], found)["errors"]["separate"]
-    array([nan,  2.])
-    """
+    """Errors and signs of gains in the order of the model's tasks; NaN where not compared."""
     labels = np.array([str(label) for label in comparison.tasks.tolist()])
     codes = encode_tasks(np.array(tasks), labels)
     if (codes < 0).all():

@@ -26,14 +26,7 @@ HOW = "model.report(&quot;report.html&quot;, X, y, task=task)"
 
 
 def section(name: str, title: str, body: str, lead: str = "") -> str:
-    """One part of the page; nothing where there is no body.
-
-    Examples
-    --------
-    >>> from comtl.show.page_sections import section
-    >>> section("fit", "Fit", "")
-    ''
-    """
+    """One part of the page; nothing where there is no body."""
     if not body:
         return ""
     intro = f'<p class="lead">{lead}</p>' if lead else ""

@@ -35,14 +35,7 @@ def sentences(comparison: Comparison) -> list[str]:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """Return a share in percent.
-
-    Examples
-    --------
-    >>> from comtl.show.page_text import percent
-    >>> percent(0.1234), percent(0.5, 0)
-    ('12.3 %', '50 %')
-    """
+    """Return a share in percent."""
     return f"{100 * share:.{digits}f} %"
 
 

@@ -21,15 +21,7 @@ LONGEST = 28
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.4)) -> Axes:
-    """Return the axes given, or those of a new figure.
-
-    Examples
-    --------
-    >>> from comtl.show.plot_axes import new_axes
-    >>> ax = new_axes(None)
-    >>> new_axes(ax) is ax
-    True
-    """
+    """Return the axes given, or those of a new figure."""
     try:
         from matplotlib import pyplot
         from matplotlib.axes import Axes
@@ -54,16 +46,7 @@ def plain(ax: Axes) -> None:
 
 
 def name_places(ax: Axes, names: Sequence[str], side: str) -> None:
-    """Write names along the axis "x" or "y" where they can be read; else no ticks.
-
-    Examples
-    --------
-    >>> from comtl.show.plot_axes import name_places, new_axes
-    >>> ax = new_axes(None)
-    >>> name_places(ax, ["age", "$x$"], "x")
-    >>> [label.get_text() for label in ax.get_xticklabels()]
-    ['age', '$x$']
-    """
+    """Write names along the axis "x" or "y" where they can be read; else no ticks."""
     places = range(len(names)) if len(names) <= MOST_NAMES else []
     short = [n if len(n) <= LONGEST else n[: LONGEST - 1] + "…" for n in names]
     texts = short if places else []
@@ -114,15 +97,7 @@ def draw_strips(ax: Axes, rows: BinnedAxis, columns: BinnedAxis) -> None:
 
 
 def require_comparison(comparison: Any) -> Comparison:
-    """Refuse what is no outcome of ``compare``.
-
-    Examples
-    --------
-    >>> from comtl.show.plot_axes import require_comparison
-    >>> require_comparison(None)
-    Traceback (most recent call last):
-    TypeError: comparison must be what comtl.evaluation.compare returned, got NoneType.
-    """
+    """Refuse what is no outcome of ``compare``."""
     if not isinstance(comparison, Comparison):
         raise TypeError(
             "comparison must be what comtl.evaluation.compare returned, got "

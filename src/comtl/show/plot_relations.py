@@ -141,16 +141,7 @@ def _similar(rows: np.ndarray, learned: Relation | None, means: np.ndarray) -> n
 
 
 def similar_order(values: np.ndarray) -> np.ndarray:
-    """Order in which rows of a table of similarities stand beside those they are like.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.show.plot_relations import similar_order
-    >>> signs = np.array([1.0, -1.0, 1.0])
-    >>> similar_order(np.outer(signs, signs)).tolist()
-    [0, 2, 1]
-    """
+    """Order in which rows of a table of similarities stand beside those they are like."""
     if len(values) < 3:
         return np.arange(len(values))
     distance = np.clip(1.0 - 0.5 * (values + values.T), 0.0, 2.0)

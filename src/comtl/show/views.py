@@ -67,18 +67,7 @@ class ModelView:
 
 
 def view(model: FittedTasks) -> ModelView:
-    """Read a fitted model.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl import HierarchicalRegressor
-    >>> from comtl.show.views import view
-    >>> X, task = np.arange(8.0)[:, None], np.repeat(["a", "b"], 4)
-    >>> seen = view(HierarchicalRegressor().fit(X, X[:, 0], task=task))
-    >>> seen.tasks, seen.features, seen.values.round(1).tolist()
-    (['a', 'b'], ['x0'], [[2.3], [2.3]])
-    """
+    """Read a fitted model."""
     if not isinstance(model, FittedTasks):
         raise TypeError(
             f"model must be a fitted estimator of comtl, got {type(model).__name__}; pass what "
@@ -103,17 +92,7 @@ def view(model: FittedTasks) -> ModelView:
 
 
 def choose_history(model: FittedTasks) -> tuple[str, np.ndarray] | None:
-    """Name and values of what the fit lowered or raised; None where it kept none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl import BiFactorRegressor
-    >>> from comtl.show.views import choose_history
-    >>> X, task = np.arange(8.0)[:, None], np.repeat(["a", "b"], 4)
-    >>> choose_history(BiFactorRegressor().fit(X, X[:, 0], task=task))[0]
-    'objective'
-    """
+    """Name and values of what the fit lowered or raised; None where it kept none."""
     values = vars(model).get("objective_history_")
     if values is None:
         return None
@@ -123,15 +102,7 @@ def choose_history(model: FittedTasks) -> tuple[str, np.ndarray] | None:
 
 
 def seriation_order(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
-    """Rows by cluster, and within a cluster along the leading direction of the table.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.show.views import seriation_order
-    >>> seriation_order(np.array([[3.0], [1.0], [2.0]]), np.array([0, 1, 0]))
-    array([2, 0, 1])
-    """
+    """Rows by cluster, and within a cluster along the leading direction of the table."""
     values = values / (np.abs(values).max(initial=0.0) or 1.0)
     direction = values.T @ (values @ np.ones(values.shape[1]) + 1e-3 * np.arange(len(values)))
     for _ in range(20):
@@ -155,14 +126,6 @@ class BinnedAxis:
         Places at which bins begin, and the end.
     clusters : ndarray of shape (n_bins,)
         Cluster of each bin.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.show.views import BinnedAxis
-    >>> bins = BinnedAxis.of(np.array([2, 0, 1]), np.array([0, 1, 0]), most=2)
-    >>> bins.edges, bins.clusters, bins.mean(np.array([[3.0], [1.0], [2.0]])).ravel()
-    (array([0, 2, 3]), array([0, 1]), array([2.5, 1. ]))
     """
 
     order: np.ndarray
@@ -217,30 +180,12 @@ class BinnedAxis:
 
 
 def cosines(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Cosine of each row with each of the others; zero for a row of zeros.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.show.views import cosines
-    >>> cosines(np.array([[2.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 3.0]]))
-    array([[1., 0.],
-           [0., 0.]])
-    """
+    """Cosine of each row with each of the others; zero for a row of zeros."""
     return unit_rows(rows) @ unit_rows(others).T
 
 
 def unit_rows(rows: np.ndarray) -> np.ndarray:
-    """Rows of length one; a row of zeros stays.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.show.views import unit_rows
-    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
-    array([[0.6, 0.8],
-           [0. , 0. ]])
-    """
+    """Rows of length one; a row of zeros stays."""
     # The largest entry first, so that squares neither overflow nor vanish.
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
     scaled = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0)

@@ -23,16 +23,6 @@ def solve_arrow(
     ``blocks`` are ``H_t`` (T, c, c), ``ridge`` (n,) and ``common_ridge`` (c,) the diagonals of
     ``R`` and ``R0``; ``right`` (T, n) and ``common_right`` (c,) the right-hand sides. The own
     unknowns are the first ``n`` of the ``c`` (or all); rows of the value are padded to ``c``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.solvers.arrow import solve_arrow
-    >>> blocks, one = np.ones((2, 1, 1)), np.ones(1)
-    >>> solve_arrow(blocks, one, 0.0 * one, np.ones((2, 1)), 2.0 * one).value
-    array([[0.],
-           [0.],
-           [1.]])
     """
     xp = namespace(blocks)
     tasks, common, _ = blocks.shape

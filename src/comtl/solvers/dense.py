@@ -11,13 +11,6 @@ def solve_symmetric(matrix: Array, right: Array, *, floor: float = 0.0) -> Solut
 
     Directions whose eigenvalue is lost in rounding are left out. ``floor`` is a known lower bound
     of the eigenvalues; where it rules such directions out, the cheaper plain solution serves.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.solvers.dense import solve_symmetric
-    >>> solve_symmetric(np.array([[2.0, 0.0], [0.0, 0.0]]), np.array([4.0, 0.0])).value
-    array([2., 0.])
     """
     xp = namespace(matrix)
     size, eps = matrix.shape[0], float(xp.finfo(matrix.dtype).eps)

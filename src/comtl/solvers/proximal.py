@@ -25,15 +25,6 @@ def proximal_gradient(
     largest curvature, one a row where the operator keeps rows apart; it is found by power iteration
     where it is not given. Momentum restarts whenever it points uphill; the best point seen is
     returned, so the value never rises.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.penalties.factor_penalties import NonNegative
-    >>> from comtl.solvers.proximal import proximal_gradient
-    >>> start = np.ones((1, 2))
-    >>> proximal_gradient(lambda d: d, np.array([[2.0, -1.0]]), start, NonNegative(0.0)).value
-    array([[0., 2.]])
     """
     xp = namespace(start)
     if bound is None:
@@ -73,15 +64,7 @@ def proximal_gradient(
 
 
 def largest_eigenvalue(operator: Callable[[Array], Array], like: Array, steps: int = 30) -> float:
-    """Upper estimate of an operator's largest eigenvalue by power iteration.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.solvers.proximal import largest_eigenvalue
-    >>> round(largest_eigenvalue(lambda d: 3.0 * d, np.ones((2, 2))), 6)
-    3.0
-    """
+    """Upper estimate of an operator's largest eigenvalue by power iteration."""
     xp = namespace(like)
     size = 1
     for side in like.shape:

@@ -28,17 +28,6 @@ class TwoTermSylvester:
         Multiple of the identity, positive; for a batch an array of shape (..., 1, 1).
     low_rank : array of shape (P, k)
         ``N``; ``αI - NNᵀ`` must be positive definite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.rows.design import Covariance
-    >>> from comtl.solvers.sylvester import TwoTermSylvester
-    >>> C = Covariance(np.eye(2), np.array([1.0, 3.0]), 0.0)
-    >>> equation = TwoTermSylvester(C, np.array([[1.0]]), alpha=1.0, low=np.zeros((2, 0)))
-    >>> equation.solve(np.array([[2.0], [4.0]])).value
-    array([[1.],
-           [1.]])
     """
 
     def __init__(self, covariance: Covariance, small: Array, alpha: float, low: Array) -> None:

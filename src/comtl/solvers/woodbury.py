@@ -24,14 +24,6 @@ def coupled_blocks(
     """Return the operator itself, ``(T, n) -> (T, n)``; ``E_t`` is a block plus the ridge.
 
     ``width`` counts the coupled unknowns of a block: as many as ``N`` has columns unless told.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.solvers.woodbury import coupled_blocks
-    >>> coupled_blocks(np.ones((2, 1, 1)), np.ones((2, 1)), np.ones(1))(np.ones((2, 1)))
-    array([[0.],
-           [0.]])
     """
     xp = namespace(blocks)
     width = low.shape[-1] if width is None else width
@@ -51,13 +43,6 @@ def regular(blocks: Array, ridge: Array) -> Array:
     """Blocks plus ridge, to be inverted however far the ridge lies below the data.
 
     What is added is lost in rounding unless a block is singular to working precision.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.solvers.woodbury import regular
-    >>> bool(np.linalg.det(regular(np.ones((1, 2, 2)), np.zeros(2)))[0] > 0.0)
-    True
     """
     xp = namespace(blocks)
     size = xp.linalg.trace(blocks) + xp.sum(ridge, axis=-1, keepdims=True)
@@ -70,15 +55,6 @@ def solve_coupled_blocks(blocks: Array, low: Array, ridge: Array, right: Array) 
     """Solve the coupled blocks for ``right`` (T, n) by the Woodbury identity.
 
     ``low_rank`` has as many columns as each block has coupled unknowns, or none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.solvers.woodbury import solve_coupled_blocks
-    >>> blocks = 3.0 * np.ones((2, 1, 1))
-    >>> solve_coupled_blocks(blocks, np.ones((2, 1)), np.ones(1), np.ones((2, 1))).value
-    array([[0.5],
-           [0.5]])
     """
     if not low.shape[-1]:
         return Solution(_uncoupled(blocks, ridge, right), "blocks")
@@ -139,17 +115,7 @@ def _pushed(low: Array, right: Array, answer: Array) -> Array:
 
 
 def paired(sums: Array, rows: int, columns: int) -> Array:
-    """Matrix over pairs ``(a, b)`` from sums over ``(a, a')`` by ``(b, b')``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.solvers.woodbury import paired
-    >>> a, b = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0]])
-    >>> paired(a.reshape(4, 1) @ b.reshape(1, 1), 2, 1)
-    array([[ 5., 10.],
-           [15., 20.]])
-    """
+    """Matrix over pairs ``(a, b)`` from sums over ``(a, a')`` by ``(b, b')``."""
     xp = namespace(sums)
     many, count = sums.shape[:-2], rows * columns
     order = tuple(range(len(many)))

@@ -23,13 +23,6 @@ def blend_squared(
 
     ``guesses`` (n, m) and ``target`` (n,) are differences from the same mean. With a member as
     ``base`` the weights are drawn to it, as far as chance may have put them elsewhere.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.stacking.blending import blend_squared
-    >>> blend_squared(np.eye(2), np.array([0.5, -1.0]), np.ones(2))
-    array([0.5, 0. ])
     """
     weights = row_counts(weights)
     share = np.sqrt(weights)
@@ -63,15 +56,6 @@ def blend_logistic(
     """Weights, none negative, and a shift that make the classes -1 and +1 most likely.
 
     They are drawn to a member as in :func:`blend_squared`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.stacking.blending import blend_logistic
-    >>> signs = np.array([1.0, 1.0, -1.0, -1.0])
-    >>> scores = np.array([[2.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [-2.0, 0.0]])
-    >>> blend_logistic(scores, signs, np.ones(4))[0].round(1)
-    array([0.4, 0.5])
     """
     loss, members, weights = Logistic(), scores.shape[1], row_counts(weights)
     columns = np.concatenate([scores, np.ones((len(scores), 1))], axis=1)
@@ -91,31 +75,13 @@ def blend_logistic(
 
 
 def exceeds_noise(gains: np.ndarray, weights: np.ndarray) -> bool:
-    """Whether what cells gain is on average more than noise between them explains.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.stacking.blending import exceeds_noise
-    >>> exceeds_noise(np.array([2.0, 3.0, 1.0]), np.ones(3))
-    True
-    >>> exceeds_noise(np.array([2.0, 3.0, -4.5]), np.ones(3))
-    False
-    """
+    """Whether what cells gain is on average more than noise between them explains."""
     mean, error = mean_and_se(gains, weights)
     return mean > MIN_GAIN_SE * error
 
 
 def mean_and_se(gains: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """Mean of what cells gain, and its standard error.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.stacking.blending import mean_and_se
-    >>> mean_and_se(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
-    (2.0, 0.5)
-    """
+    """Mean of what cells gain, and its standard error."""
     weights = row_counts(weights)
     mean = float(np.average(gains, weights=weights))
     spread = float(np.average((gains - mean) ** 2, weights=weights))

@@ -59,15 +59,5 @@ class Stack:
 
 
 def parts_of_all(split: Split, rows: np.ndarray) -> bool:
-    """Whether each of the rows, whose numbers rise, is in exactly one part of a split.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.stacking.candidates import parts_of_all
-    >>> parts_of_all((np.array([0, 2]), np.array([1])), np.arange(3))
-    True
-    >>> parts_of_all((np.array([0, 2]), np.array([2])), np.arange(3))
-    False
-    """
+    """Whether each of the rows, whose numbers rise, is in exactly one part of a split."""
     return np.array_equal(np.sort(np.concatenate(split)), rows)

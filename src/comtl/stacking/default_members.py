@@ -44,12 +44,6 @@ def default_regression_members(
     """Members for values, by name.
 
     ``together`` is the number of tasks that share a prior.
-
-    Examples
-    --------
-    >>> from comtl.stacking.default_members import default_regression_members
-    >>> list(default_regression_members(n_features=1, n_tasks=1, together=1, sparse=False))
-    ['pooled', 'intercept']
     """
     return _members(
         {
@@ -74,13 +68,6 @@ def default_classification_members(
 
     ``n_tasks`` counts the classes of a task beyond two, and ``together`` the tasks of one class,
     which share a prior: classes of a single task have nothing that tells structures apart.
-
-    Examples
-    --------
-    >>> from comtl.stacking.default_members import default_classification_members
-    >>> found = default_classification_members(n_features=2, n_tasks=4, together=1, sparse=False)
-    >>> [name for name in found if "factor" not in name]
-    ['pooled', 'independent', 'intercept']
     """
     return _members(
         {
@@ -99,29 +86,14 @@ def default_classification_members(
 
 
 def reference_member(library: dict[str, CellModel]) -> int | None:
-    """Number of the member that serves where rows are too few to tell: the mixed model.
-
-    Examples
-    --------
-    >>> from comtl.stacking.default_members import reference_member, default_regression_members
-    >>> members = default_regression_members(n_features=3, n_tasks=9, together=9, sparse=False)
-    >>> list(members)[reference_member(members)]
-    'isotropic'
-    """
+    """Number of the member that serves where rows are too few to tell: the mixed model."""
     names = list(library)
     known = [name for name in ("isotropic", "intercept") if name in names]
     return names.index(known[0]) if known else None
 
 
 def is_wide(n_features: int, n_tasks: int) -> bool:
-    """Whether covariances of the features are too many for the tasks.
-
-    Examples
-    --------
-    >>> from comtl.stacking.default_members import is_wide
-    >>> is_wide(28, 139), is_wide(5000, 10)
-    (False, True)
-    """
+    """Whether covariances of the features are too many for the tasks."""
     return too_wide(n_features, n_tasks) or _work(n_features, n_tasks) > MOST_WORK
 
 

@@ -58,15 +58,6 @@ class ErrorModel:
 
         ``between`` is the variance of what tasks say of a row around their mean: for a task that
         was never seen it adds to the errors.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from comtl.stacking.error_model import ErrorModel
-        >>> task = np.zeros(2, dtype=int)
-        >>> found = ErrorModel.of(np.array([1.0, -1.0]), np.ones(2), task, 1, between=3.0)
-        >>> found.deviations.round(3)
-        array([1., 2.])
         """
         tame = np.clip(errors, *_usual_range(errors, weights, task))
         level = float(np.average(tame**2, weights=weights))
@@ -129,15 +120,6 @@ def common_variance(squares: np.ndarray, counts: np.ndarray) -> tuple[float, flo
 
     ``squares`` are the sums of squares of ``counts`` errors of each task. Both numbers make the
     sums most likely; where tasks are few the second stays near its usual value.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.stacking.error_model import common_variance
-    >>> alike = common_variance(np.full(50, 20.0), np.full(50, 20.0))
-    >>> apart = common_variance(np.repeat([2.0, 200.0], 25), np.full(50, 20.0))
-    >>> alike[1] > 100.0, apart[1] < 4.0
-    (True, True)
     """
     known = counts > 0.0
     counts = counts[known]

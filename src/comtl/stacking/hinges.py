@@ -28,16 +28,6 @@ class Hinges:
     ----------
     columns, knots : ndarrays of shape (n_hinges,)
         Column of X and place of each hinge.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.stacking.hinges import Hinges
-    >>> hinges = Hinges.of(np.arange(20.0)[:, None], np.ones(20))
-    >>> hinges.expanded(np.array([[10.0]]))
-    array([[10.,  7.,  3.,  0.,  0.]])
-    >>> hinges.names(["age"])
-    ['age beyond 3', 'age beyond 7', 'age beyond 11', 'age beyond 15']
     """
 
     columns: np.ndarray

@@ -6,15 +6,7 @@ import numpy as np
 
 
 def quantiles(values: np.ndarray, weights: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Values below which shares of the rows lie, in proportion between two rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.stacking.quantiles import quantiles
-    >>> quantiles(np.array([5.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]), np.array([0.0, 0.5, 1.0]))
-    array([1., 2., 5.])
-    """
+    """Values below which shares of the rows lie, in proportion between two rows."""
     order = np.argsort(values, kind="stable")
     values, reached = values[order], np.cumsum(weights[order])
     place = shares * max(reached[-1] - 1.0, 0.0)

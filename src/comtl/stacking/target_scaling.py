@@ -41,20 +41,7 @@ class TargetScaling:
 
     @classmethod
     def of(cls, data: Observations) -> TargetScaling:
-        """Units that the observations call for.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.base import BaseEstimator
-        >>> from comtl.rows.reading import read_training
-        >>> from comtl.stacking.target_scaling import TargetScaling
-        >>> class Model(BaseEstimator):
-        ...     task_column = None
-        >>> Y = np.array([[1.0, 2000.0], [3.0, 6000.0], [np.nan, 4000.0], [np.nan, 4000.0]])
-        >>> TargetScaling.of(read_training(Model(), np.ones((4, 1)), Y)).scale.round().tolist()
-        [1.0, 1414.0]
-        """
+        """Units that the observations call for."""
         # One number per observation: units are found on the host.
         target, shares = to_numpy(data.y), to_numpy(data.weights)
         dtype = shares.dtype

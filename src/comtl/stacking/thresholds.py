@@ -30,17 +30,6 @@ def best_thresholds(
     The threshold of a task is ``share · mean score + common``: two numbers are chosen for all tasks
     together, since a threshold of each task's own would follow the noise of a few dozen rows. A
     task without rows counts with the mean over the others.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.stacking.thresholds import best_thresholds
-    >>> scores = np.array([-2.0, -1.0, 0.2, 3.0])
-    >>> cuts = best_thresholds(
-    ...     "f1", scores, 1.0 * (scores > 0), np.ones(4), np.zeros(4, dtype=int), 1
-    ... )
-    >>> bool(-1.0 <= cuts[0] < 0.2)
-    True
     """
     weights = row_counts(weights)
     total = np.bincount(task, weights, minlength=n_tasks)

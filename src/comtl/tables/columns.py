@@ -151,12 +151,5 @@ class Column:
 
 
 def missing_words(task_as_text: bool) -> tuple[str, ...]:
-    """Words that stand for nothing; only the empty one where words are taken as they are.
-
-    Examples
-    --------
-    >>> from comtl.tables.columns import missing_words
-    >>> missing_words(True)
-    ('',)
-    """
+    """Words that stand for nothing; only the empty one where words are taken as they are."""
     return ("",) if task_as_text else MISSING

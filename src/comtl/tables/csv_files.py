@@ -24,13 +24,6 @@ def read_delimited(text: bytes, name: str, keep: Collection[str] = ()) -> tuple[
     r"""Table of UTF-8 text, and notes on what was left out.
 
     Columns of plain numbers become numbers; those in ``keep`` and all others stay text.
-
-    Examples
-    --------
-    >>> from comtl.tables.csv_files import read_delimited
-    >>> table, notes = read_delimited(b"school;age\n007;11\n012;NA\n", "pupils.csv")
-    >>> table.to_pydict(), notes
-    ({'school': ['007', '012'], 'age': [11, None]}, [])
     """
     try:
         start = text[: 1 << 20].decode("utf-8", errors="ignore")

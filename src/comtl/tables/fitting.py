@@ -170,18 +170,7 @@ def fit_table(
 
 
 def compare_table(model: TableModel, frame: Any, progress: Progress | None = None) -> Comparison:
-    """Errors on held-out rows of a table, of copies of a model fitted to the others.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from comtl.tables import fit_table
-    >>> from comtl.tables.fitting import compare_table
-    >>> frame = pd.DataFrame({"school": ["a", "b"] * 10, "age": range(20), "score": range(20)})
-    >>> model = fit_table(frame, task="school", target="score", model="pooled", score=False)
-    >>> compare_table(model, frame).metric
-    'RMSE'
-    """
+    """Errors on held-out rows of a table, of copies of a model fitted to the others."""
     table = as_table(frame)
     require_columns([model.task, model.target], table.column_names, "the model's table")
     target = match_target(table.column(model.target), model.target, model.classes)
@@ -194,14 +183,7 @@ def compare_table(model: TableModel, frame: Any, progress: Progress | None = Non
 
 
 def versions() -> dict[str, str]:
-    """Versions of what makes a model.
-
-    Examples
-    --------
-    >>> from comtl.tables.fitting import versions
-    >>> sorted(versions())
-    ['comtl', 'numpy', 'python', 'scikit-learn']
-    """
+    """Versions of what makes a model."""
     from .. import __version__
 
     return {

@@ -43,16 +43,6 @@ def guess(values: pa.ChunkedArray, name: str, forced: str | None = None) -> Colu
     """Column as it will be encoded, or why it will not.
 
     ``forced`` is "number" or "category" where the user said so.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from comtl.tables.infer_types import guess
-    >>> guess(pa.chunked_array([[3.0, None, 5.0]]), "age")
-    Column(name='age', kind='number', levels=(), fill=4.0, flagged=True, missing=1, coerce=False)
-    >>> guess(pa.chunked_array([["$1,200", "$900"]]), "price").why
-    "Column 'price' holds numbers with signs, such as '$1,200': write plain numbers (1234.5), take
-    it as names with --category price, or leave it out with --drop price."
     """
     kind = type_of(values)
     remedy = f"take it as names with --category {name}, or leave it out with --drop {name}."
@@ -156,17 +146,7 @@ def _category(codes: np.ndarray, levels: list[str], name: str) -> Column | Skipp
 
 
 def refuse(left: list[SkippedColumn]) -> None:
-    """Raise for the first column that is refused, with the names of the others.
-
-    Examples
-    --------
-    >>> from comtl.tables.infer_types import SkippedColumn, refuse
-    >>> refuse(
-    ...     [SkippedColumn("a", "Column 'a' holds dates.", True), SkippedColumn("b", "...", True)]
-    ... )
-    Traceback (most recent call last):
-    comtl.tables.table_errors.TableError: Column 'a' holds dates. Also refused: 'b'.
-    """
+    """Raise for the first column that is refused, with the names of the others."""
     wrong = [one for one in left if one.refused]
     if wrong:
         others = ", ".join(repr(one.name) for one in wrong[1:])

@@ -25,15 +25,6 @@ def read_tasks(values: pa.ChunkedArray, name: str, task_as_text: bool = False) -
     """Task of each row for a fit: integers stay integers, all else is text.
 
     ``task_as_text`` takes words such as NA as names, and numbers as text.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from comtl.tables.labels import read_tasks
-    >>> read_tasks(pa.chunked_array([[3, 1]]), "school")
-    array([3, 1])
-    >>> read_tasks(pa.chunked_array([["007", "1"]]), "school")
-    array(['007', '1'], dtype='<U3')
     """
     labels, missing = _labels(values, name, task_as_text)
     if missing.any():
@@ -52,16 +43,6 @@ def match_tasks(
     """Task of each row for a prediction, in the type of the known tasks.
 
     A task that cannot be told is a label that is none of the known.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pyarrow as pa
-    >>> from comtl.tables.labels import match_tasks
-    >>> match_tasks(pa.chunked_array([["3", "x"]]), "school", np.array([1, 3]))
-    array([3, 0])
-    >>> match_tasks(pa.chunked_array([[7, None]]), "school", np.array(["7", "x"]))
-    array(['7', ''], dtype='<U1')
     """
     text = tasks.dtype.kind == "U"
     codes, levels = levels_of(values, missing_words(task_as_text))
@@ -130,17 +111,7 @@ class Target:
 
 
 def read_target(values: pa.ChunkedArray, name: str, kind: str = "auto") -> Target:
-    """Targets, and whether they are values or classes.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from comtl.tables.labels import read_target
-    >>> read_target(pa.chunked_array([["pass", "fail", None]]), "exam").kind
-    'classification'
-    >>> read_target(pa.chunked_array([[1.5, 2.5, 3.0]]), "score").kind
-    'regression'
-    """
+    """Targets, and whether they are values or classes."""
     source = type_of(values)
     if source in ("date", "other"):
         raise TableError(f"Column {name!r} holds {values.type}; a target is a number or a class.")
@@ -216,16 +187,7 @@ def _classes(values: pa.ChunkedArray, name: str, numeric: bool) -> Target:
 
 
 def match_target(values: pa.ChunkedArray, name: str, classes: np.ndarray | None) -> Target:
-    """Targets of further rows for a model that is fitted; ``classes`` are those it knows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pyarrow as pa
-    >>> from comtl.tables.labels import match_target
-    >>> match_target(pa.chunked_array([["1", "0"]]), "exam", np.array([0, 1])).values
-    array([1, 0])
-    """
+    """Targets of further rows for a model that is fitted; ``classes`` are those it knows."""
     if classes is None:
         numbers = numbers_of(values, name)
         return Target(numbers, np.isnan(numbers), REGRESSION, ())
@@ -244,15 +206,7 @@ def match_target(values: pa.ChunkedArray, name: str, classes: np.ndarray | None)
 
 
 def read_weights(values: pa.ChunkedArray, name: str) -> np.ndarray:
-    """Weight of each row.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from comtl.tables.labels import read_weights
-    >>> read_weights(pa.chunked_array([[1, 2]]), "count")
-    array([1., 2.])
-    """
+    """Weight of each row."""
     weights = numbers_of(values, name)
     wrong = np.isnan(weights) | (weights < 0)
     if wrong.any():

@@ -36,15 +36,7 @@ FOLDS = 3
 def choose_model(
     name: str, kind: str, rows: FitInput, *, seed: int = 0, jobs: int | None = None
 ) -> TaskModel:
-    """Estimator, not fitted, by its name on the command line.
-
-    Examples
-    --------
-    >>> from comtl.rows.fit_input import FitInput
-    >>> from comtl.tables.model_names import choose_model
-    >>> choose_model("hierarchical", "regression", FitInput(None, None))
-    HierarchicalRegressor()
-    """
+    """Estimator, not fitted, by its name on the command line."""
     name, classes = FORMER_MODELS.get(name, name), kind == CLASSIFICATION
     if name in ("auto", "hinges"):
         stack: Any = MultitaskClassifier if classes else MultitaskRegressor
@@ -74,15 +66,7 @@ def choose_model(
 
 
 def choose_adaptable(estimator: Any) -> FactorModel:
-    """Refuse a model that takes no new tasks once it is fitted.
-
-    Examples
-    --------
-    >>> from comtl import BiFactorRegressorCV
-    >>> from comtl.tables.model_names import choose_adaptable
-    >>> choose_adaptable(BiFactorRegressorCV()).n_components
-    5
-    """
+    """Refuse a model that takes no new tasks once it is fitted."""
     if isinstance(estimator, FactorModel):
         return estimator
     raise TableError(
@@ -92,15 +76,7 @@ def choose_adaptable(estimator: Any) -> FactorModel:
 
 
 def choose_interval_model(estimator: Any) -> IntervalMixin:
-    """Refuse a model without intervals.
-
-    Examples
-    --------
-    >>> from comtl import HierarchicalRegressor
-    >>> from comtl.tables.model_names import choose_interval_model
-    >>> choose_interval_model(HierarchicalRegressor())
-    HierarchicalRegressor()
-    """
+    """Refuse a model without intervals."""
     if isinstance(estimator, IntervalMixin):
         return estimator
     raise TableError(
@@ -110,15 +86,7 @@ def choose_interval_model(estimator: Any) -> IntervalMixin:
 
 
 def choose_chances(estimator: Any, kind: str) -> Any:
-    """Refuse a model without probabilities.
-
-    Examples
-    --------
-    >>> from comtl import HierarchicalClassifier
-    >>> from comtl.tables.model_names import choose_chances
-    >>> choose_chances(HierarchicalClassifier(), "classification")
-    HierarchicalClassifier()
-    """
+    """Refuse a model without probabilities."""
     if kind == CLASSIFICATION:
         return estimator
     raise TableError(

@@ -30,18 +30,7 @@ DRESSED = r"[($€£¥₹+\- ]*\d[\d\s.,'’_]*([eE][+-]?\d+)?[\s%€$£¥₹)]*
 
 
 def share(pattern: str, values: Iterable[str]) -> float:
-    """Share of the values that are of a pattern, spaces around them aside.
-
-    Examples
-    --------
-    >>> from comtl.tables.patterns import DATE, DRESSED, NUMBER_PATTERN, share
-    >>> share(NUMBER_PATTERN, ["1", "2.5", "-3e5", "4,5"])
-    0.75
-    >>> share(DRESSED, ["1,234", "12 %", "$ 5", "A4"])
-    0.75
-    >>> share(DATE, ["2024-01-31", "31.1.2024", "12:30", "1.5"])
-    0.75
-    """
+    """Share of the values that are of a pattern, spaces around them aside."""
     known = list(values)
     found = re.compile(pattern)
     hits = sum(found.fullmatch(value.strip()) is not None for value in known)
@@ -49,27 +38,13 @@ def share(pattern: str, values: Iterable[str]) -> float:
 
 
 def first_not(pattern: str, values: Iterable[str]) -> str:
-    """First value that is not of a pattern; empty where all are.
-
-    Examples
-    --------
-    >>> from comtl.tables.patterns import NUMBER_PATTERN, first_not
-    >>> first_not(NUMBER_PATTERN, ["1", "about 5", "x"])
-    'about 5'
-    """
+    """First value that is not of a pattern; empty where all are."""
     found = re.compile(pattern)
     return next((v for v in values if found.fullmatch(v.strip()) is None), "")
 
 
 def are_numbers(values: Iterable[str]) -> bool:
-    """Tell whether text is all plain numbers, none of which is a code with a leading zero.
-
-    Examples
-    --------
-    >>> from comtl.tables.patterns import are_numbers
-    >>> are_numbers(["1", "2.5"]), are_numbers(["1", "007"]), are_numbers(["1", "1,5"])
-    (True, False, False)
-    """
+    """Tell whether text is all plain numbers, none of which is a code with a leading zero."""
     known = list(values)
     return (
         bool(known)
@@ -79,14 +54,7 @@ def are_numbers(values: Iterable[str]) -> bool:
 
 
 def yes_no(values: Iterable[str]) -> tuple[str, str] | None:
-    """Words for no and yes as they are written here, or None if the values are others.
-
-    Examples
-    --------
-    >>> from comtl.tables.patterns import yes_no
-    >>> yes_no(["Yes", "No"]), yes_no(["yes", "no", "maybe"]), yes_no(["TRUE", "FALSE"])
-    (('No', 'Yes'), None, ('FALSE', 'TRUE'))
-    """
+    """Words for no and yes as they are written here, or None if the values are others."""
     written = {value.strip().lower(): value for value in values}
     pair = YES_NO.get(frozenset(written))
     # Two spellings of one word are left to be levels, which shows them.

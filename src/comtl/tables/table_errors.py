@@ -22,16 +22,7 @@ class TableError(ValueError):
 
 
 def require_columns(wanted: Iterable[str], present: Iterable[str], what: str) -> None:
-    """Refuse names that are no columns of the table; ``what`` says who asked for them.
-
-    Examples
-    --------
-    >>> from comtl.tables.table_errors import require_columns
-    >>> require_columns(["scool"], ["school", "score"], "task")
-    Traceback (most recent call last):
-    comtl.tables.table_errors.TableError: task: the table has no column 'scool'; did you mean
-    'school'? Its columns are 'school', 'score'.
-    """
+    """Refuse names that are no columns of the table; ``what`` says who asked for them."""
     names = list(present)
     for name in wanted:
         if name not in names:

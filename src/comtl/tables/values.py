@@ -18,15 +18,7 @@ LARGEST = 1e100
 
 
 def as_table(frame: Any) -> pa.Table:
-    """Frame of any make (pandas, polars, Arrow) as an Arrow table.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from comtl.tables.values import as_table
-    >>> as_table(pd.DataFrame({"age": [7, 8]})).column_names
-    ['age']
-    """
+    """Frame of any make (pandas, polars, Arrow) as an Arrow table."""
     if not nw.dependencies.is_into_dataframe(frame):
         raise TableError(
             f"frame must be a pandas, polars or Arrow table, got {type(frame).__name__}; for files "
@@ -49,15 +41,7 @@ def as_table(frame: Any) -> pa.Table:
 
 
 def type_of(column: pa.ChunkedArray) -> str:
-    """One of "number", "bool", "text", "date", "nothing" and "other".
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from comtl.tables.values import type_of
-    >>> [type_of(pa.chunked_array([part])) for part in ([1, 2], ["a"], [True], [None])]
-    ['number', 'text', 'bool', 'nothing']
-    """
+    """One of "number", "bool", "text", "date", "nothing" and "other"."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -86,13 +70,6 @@ def numbers_of(column: pa.ChunkedArray, name: str, *, coerce: bool = False) -> n
 
     With ``coerce`` words without a digit count as missing. A word with one may be a number in
     another dress, and to miss just these would be a bias.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from comtl.tables.values import numbers_of
-    >>> numbers_of(pa.chunked_array([["1.5", "NA", None, "2"]]), "age")
-    array([1.5, nan, nan, 2. ])
     """
     kind, whole = type_of(column), plain(column)
     if kind == "text":
@@ -127,17 +104,7 @@ def numbers_of(column: pa.ChunkedArray, name: str, *, coerce: bool = False) -> n
 def levels_of(
     column: pa.ChunkedArray, missing: tuple[str, ...] = MISSING
 ) -> tuple[np.ndarray, list[str]]:
-    """Codes of the values, -1 where missing, and the sorted levels as text.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from comtl.tables.values import levels_of
-    >>> levels_of(pa.chunked_array([["b", "a", "NA", "b"]]))
-    (array([ 1,  0, -1,  1]), ['a', 'b'])
-    >>> levels_of(pa.chunked_array([[2, None, 10]]))
-    (array([ 1, -1,  0]), ['10', '2'])
-    """
+    """Codes of the values, -1 where missing, and the sorted levels as text."""
     whole = plain(column).dictionary_encode()
     codes = pc.fill_null(whole.indices, -1).to_numpy(zero_copy_only=False).astype(np.intp)
     found = [_word(value) for value in whole.dictionary.to_pylist()]

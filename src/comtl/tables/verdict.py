@@ -25,19 +25,6 @@ def verdict(comparison: Comparison, model: str = "auto") -> str:
     """One sentence on how the model does on held-out rows against the reference models.
 
     ``model`` is the name on the command line: "pooled" and "separate" are no multitask learning.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl import HierarchicalRegressor
-    >>> from comtl.evaluation import compare
-    >>> from comtl.tables.verdict import verdict
-    >>> rng = np.random.default_rng(0)
-    >>> X, task = rng.normal(size=(300, 3)), np.repeat(np.arange(20), 15)
-    >>> y = X[:, 0] + rng.normal(size=20)[task] + 0.5 * rng.normal(size=300)
-    >>> verdict(compare(HierarchicalRegressor(), X, y, task))
-    'Multitask learning helps here: on held-out rows its RMSE is ..., significantly (... %) below
-    that of every reference model (best: separate, ...).'
     """
     found = comparison.verdict
     own, other = comparison.overall["model"], comparison.overall[found.reference]
