@@ -118,7 +118,9 @@ def on_device(names, name, device, repeats):
 
 def on_cpu(names):
     """CPU seconds of whole searches, in one process."""
-    print("# The grid in batches\n\nWritten by `python benchmarks/bench_batch.py`: λ2 × K1 × K2 =")
+    print(
+        "# Grid search in batches\n\nWritten by `python benchmarks/bench_batch.py`: λ2 × K1 × K2 ="
+    )
     print("343 settings, 3 folds, one process and thread, CPU seconds; refit included. Ratios are")
     print("within one run.\n")
     print("| set | search | CPU s | ratio | λ2, K1, K2 | held-out loss |")
@@ -126,7 +128,7 @@ def on_cpu(names):
     ways = {
         "batches": {"limit": 10**12, "warm": True},
         "screened": {"limit": 0, "warm": True},
-        "fits of their own": {"limit": 0, "warm": False},
+        "separate fits": {"limit": 0, "warm": False},
     }
     for which in names:
         data = SYNTHETIC[which](random_state=0)

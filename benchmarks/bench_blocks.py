@@ -1,4 +1,4 @@
-"""What settled the sizes of blocks, the choice of rows or Grams, and BLAS at rest.
+"""Sizes of blocks, the choice of rows or Gram matrices, and BLAS with one thread.
 
 `make bench` writes the result beside this file.
 """
@@ -25,9 +25,8 @@ from comtl.rows.design import Design
 
 
 def kernel_rows():
-    print(
-        "\n## Rows that one call of BLAS takes\n\nGFLOP/s of forth and back, one thread, blocks of"
-    )
+    print("\n## Rows per call of BLAS\n")
+    print("GFLOP/s of the product and its transpose, one thread, blocks of")
     print("1,008 rows of 500 columns; the last column is the block in one call.\n")
     sizes = (24, 36, 48, 63, 84, 126, 1008)
     print(f"| K | square dgemm | {' | '.join(map(str, sizes))} |")
@@ -50,7 +49,7 @@ def kernel_rows():
 
 
 def blas_at_rest():
-    print("\n## BLAS at rest during a fit\n\nSeconds of one fit of big1000, two threads.\n")
+    print("\n## BLAS with one thread during a fit\n\nSeconds of one fit of big1000, two threads.\n")
     data = low_rank(0, 1_000, 500, 50, 5)
 
     def fit():
@@ -61,7 +60,7 @@ def blas_at_rest():
             fit()
 
     rest, free = best(fit, busy, repeats=4)
-    print(f"At rest {rest:.2f}, left alone {free:.2f}: {free / rest:.2f} times as long.")
+    print(f"One thread {rest:.2f}, default {free:.2f}: {free / rest:.2f} times as long.")
 
 
 def rows_or_grams():

@@ -19,27 +19,28 @@ from comtl.clusters import cluster_rows
 from comtl.datasets import SYNTHETIC, make_coclusters
 from comtl.engine import cluster_exchange as cluster_starts
 
-HEADER = """# Planted co-clusters
+HEADER = """# Simulated co-clusters
 
-Written by `python benchmarks/bench_coclusters.py`. Each cell: adjusted Rand index of the feature
+Written by `python benchmarks/bench_coclusters.py`. Each entry: adjusted Rand index of the feature
 clusters, of the task clusters, and held-out RMSE (mean over tasks), as means of five seeds of
-`make_coclusters` with 40 features and 40 tasks. Clusters are k-means of the weights, the true
-numbers told to every method (for "clusters" that is the memberships themselves). Where a method
-has a penalty to choose (all but the last two) each of its figures is the best of four penalties,
-chosen on the truth and the test rows. BiFactor has rank min(K1, K2); SHAMO is a pool of K2 models;
+`make_coclusters` with 40 features and 40 tasks. Clusters are k-means of the weights, with
+the true numbers of clusters (for "clusters", the memberships of the model). For methods with a
+penalty (all but the last two) each figure is the best of four penalties, chosen on the true
+clusters and the test rows. BiFactor has rank min(K1, K2); SHAMO is a pool of K2 models;
 the others are TriFactor: ridge core (relations on both sides), ℓ1 core between non-negative
 factors, simplex factors, and `feature_penalty="clusters", task_penalty="clusters"` with no tuning.
 
-Where weights are blocks, hard clusters predict best in every row, by 14 to 39 % less error than
+With block structure hard clusters predict best in every row, with 14 to 39 % less error than
 BiFactor at a spread of 0.1. Up to noise 2 both indices are 0.9 or more; there BiFactor with k-means
 falls to 0.66 (10 feature clusters) and 0.78 (6 task clusters). At noise 3 no method
-finds the side with more clusters to 0.9. The other forms are no clear gain on BiFactor. SHAMO,
-which clusters tasks alone, has the feature clusters of three rows slightly better (0.01 to 0.02).
-Where there are no blocks (second table) hard clusters are much worse: an option, not the default.
+reaches 0.9 on the side with more clusters. The other forms are not clearly better than BiFactor.
+SHAMO, which clusters tasks only, has slightly better feature clusters in three rows (0.01 to 0.02).
+Without block structure (second table) hard clusters are much worse, so they are not the default.
 """
 MIDDLE = """
-Without blocks: held-out RMSE on the paper's synthetic sets (two seeds), BiFactor with K=15 and the
-best of the penalties, "clusters" with the better of K1=K2=5 and 15, both chosen on the test rows.
+Without block structure: held-out RMSE on the paper's synthetic sets (two seeds), BiFactor with
+K=15 and the best of the penalties, "clusters" with the better of K1=K2=5 and 15, both chosen on
+the test rows.
 """
 SEEDS = range(10, 15)
 ALPHAS = (0.5, 2.0, 5.0, 20.0)
@@ -62,7 +63,7 @@ CASES = [
 
 
 STARTS = """
-What the starts of "clusters" bring: end of the objective, the two indices, RMSE and seconds a fit,
+Initialisations of "clusters": final objective, the two indices, RMSE and seconds per fit,
 means over the seeds, for K1, K2 = 10, 4 with 10 rows a task and noise 2.
 """
 VARIANTS = {

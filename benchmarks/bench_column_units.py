@@ -1,4 +1,4 @@
-"""What units of their own cost and gain for the columns of a two-dimensional y.
+"""Cost and gain of scaling each column of a two-dimensional y separately.
 
 `make bench` writes the result beside this file.
 """
@@ -13,7 +13,7 @@ from comtl import MultitaskRegressor
 from comtl.baselines import IndependentRegressor
 
 SETTINGS = (
-    # columns, features, rows, share of cells, spread of the logarithm of the units
+    # columns, features, rows, share of observed targets, spread of the logarithm of the units
     (30, 3, 200, 0.03, 0.0),
     (30, 3, 200, 0.1, 0.0),
     (10, 5, 30, 1.0, 0.0),
@@ -25,7 +25,7 @@ SEEDS = range(3)
 
 
 def draw(columns: int, features: int, rows: int, share: float, spread: float, seed: int):
-    """Rows, cells with holes, what is below the noise, and the unit of each column."""
+    """Rows, targets with missing values, signal without noise, and the unit of each column."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, features))
     unit = np.exp(spread * rng.standard_normal(columns))
@@ -56,9 +56,9 @@ def main() -> None:
         "# Units of the columns of y\n\nWritten by `python benchmarks/bench_column_units.py`: error"
     )
     print("of the signal where noise is one. `MultitaskRegressor` on the table (own units), on the")
-    print("same cells as rows with a task (one unit), `IndependentRegressor(1.0)` on the table;")
+    print("same data as rows with a task (one unit), `IndependentRegressor(1.0)` on the table;")
     print(f"mean of {len(SEEDS)} seeds. Logarithms of the units have the spread given.\n")
-    print("| columns | cells a column | log units | own units | one unit | separate |")
+    print("| columns | observations per column | log units | own units | one unit | separate |")
     print("| --- | --- | --- | --- | --- | --- |")
     for setting in SETTINGS:
         columns, _, rows, share, spread = setting

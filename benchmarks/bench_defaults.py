@@ -15,7 +15,7 @@ from comtl import BiFactorRegressor, TriFactorRegressor
 HEADER = """# Defaults
 
 Written by `python benchmarks/bench_defaults.py`: held-out RMSE (mean over tasks) of each pair, and
-the geometric mean over problems of its ratio to the best pair. Taken: alpha_task=0.5,
+the geometric mean over problems of its ratio to the best pair. Chosen: alpha_task=0.5,
 smoothing=0.01, alpha_core=1: near the best mean ratio for both models, while data with much noise
 would take more and clean low-rank data less."""
 ALPHAS = (0.01, 0.1, 0.3, 0.5, 1.0, 3.0, 10.0)

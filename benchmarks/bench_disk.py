@@ -1,6 +1,6 @@
 """Ten million CSR rows from memory-mapped files: time and peak memory of a fit.
 
-20 filled cells a row, 100,000 tasks, 100,000 features, K=10; the files (2.6 GB) go to a temporary
+20 nonzeros per row, 100,000 tasks, 100,000 features, K=10; the files (2.6 GB) go to a temporary
 folder. `make bench` writes the result beside this file; `python benchmarks/bench_disk.py 1000000`
 runs with fewer rows.
 """
@@ -84,9 +84,7 @@ def main(rows):
         watch.done = True
         whole = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         print("# Rows from disk\n\nWritten by `python benchmarks/bench_disk.py`.\n")
-        print(
-            "| rows | files GiB | fit s | CPU s | sweeps | own memory GiB | with mapped pages GiB |"
-        )
+        print("| rows | files GiB | fit s | CPU s | sweeps | private GiB | with mapped pages GiB |")
         print("| --- | --- | --- | --- | --- | --- | --- |")
         print(
             f"| {rows:,} | {size / 2**30:.1f} | {spent:.0f} | {cpu:.0f} | {model.n_iter_} | "

@@ -97,7 +97,7 @@ def schedules():
 
 
 def beyond_the_sweep():
-    print("\n## A step beyond each sweep\n")
+    print("\n## Extrapolation after each sweep\n")
     print("Seconds and sweeps to tol=1e-5 with the step and without, K=8.\n")
     print("| problem | λ2 | sweeps | objective | s | sweeps without | objective | s |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")

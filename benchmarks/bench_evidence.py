@@ -1,4 +1,4 @@
-"""Steps of evidence that go beyond the one before, against plain ones.
+"""EM iterations with extrapolation, compared with plain ones.
 
 `make bench` writes the result beside this file.
 """
@@ -19,7 +19,7 @@ NEVER, MOST = 10**9, 3000
 
 
 def fitted(split: Split, structure: str, count: int, plain: int) -> tuple[int, float, float]:
-    """Steps, CPU seconds and evidence of a fit with so many plain steps first."""
+    """Iterations, CPU seconds and log likelihood of a fit with so many plain iterations first."""
     X, y, task, train = split
     usual, evidence.MIN_PLAIN_STEPS = evidence.MIN_PLAIN_STEPS, plain
     start = time.process_time()
@@ -34,14 +34,12 @@ def fitted(split: Split, structure: str, count: int, plain: int) -> tuple[int, f
 def main() -> None:
     """Write the page."""
     warnings.simplefilter("ignore")
-    print("# Steps of evidence beyond the one before\n")
+    print("# Extrapolated EM iterations\n")
     print(
-        f"`HierarchicalRegressor` at its default `tol`, at most {MOST} steps: all of them plain, or"
+        f"`HierarchicalRegressor` at its default `tol`, at most {MOST} iterations: all plain EM, or"
     )
-    print(
-        "beyond the step before from the 11th or the 41st on. Steps, CPU seconds, and log evidence"
-    )
-    print("above that of plain steps; one split of each table.\n")
+    print("extrapolated from the 11th or the 41st on. Iterations, CPU seconds, and log likelihood")
+    print("relative to plain EM; one split of each table.\n")
     print("| set | structure | plain | from the 11th | from the 41st |")
     print("| --- | --- | --- | --- | --- |")
     for name, _, splits in tables():

@@ -31,7 +31,7 @@ def searches(name, peer):
     data = SYNTHETIC[name](random_state=0)
     folds = list(TaskStratifiedKFold(3).split(data.X, None, data.task))
     found, batched = {}, None
-    ways = ("batches", grid.BATCHED, True), ("screened", 0, True), ("fits of their own", 0, False)
+    ways = ("batches", grid.BATCHED, True), ("screened", 0, True), ("separate fits", 0, False)
     for label, limit, warm in ways:
         model = TriFactorRegressorCV(
             RANKS, RANKS, alphas=ALPHAS, cv=folds, warm_path=warm, n_jobs=2, random_state=0
@@ -60,11 +60,9 @@ def searches(name, peer):
 
 
 def screening(names):
-    """How rough a screening fit may be: the winner, and how many fits of their own it took."""
+    """Tolerance of screening fits: the winner, and the number of separate fits."""
     print("\n## Screening\n\nOne process; the factor on `tol` of a screening fit.\n")
-    print(
-        "| set | factor | CPU s | fits of their own | λ2, K1, K2 |\n| --- | --- | --- | --- | --- |"
-    )
+    print("| set | factor | CPU s | separate fits | λ2, K1, K2 |\n| --- | --- | --- | --- | --- |")
     for name in names:
         data = SYNTHETIC[name](random_state=0)
         for rough in (10.0, 30.0, 100.0):

@@ -1,6 +1,6 @@
 """Fit time and memory as rows, tasks or features double; rows on disk that fill the memory.
 
-CSR rows with 20 filled cells, sorted by task, K=10. Each case runs in a process of its own.
+CSR rows with 20 nonzeros, sorted by task, K=10. Each case runs in a process of its own.
 `make bench` writes the result beside this file; `python benchmarks/bench_growth.py N` runs one
 series.
 """
@@ -66,10 +66,8 @@ def measured(sizes, ordered):
 
 
 def main(names):
-    print("# Growth\n\nWritten by `python benchmarks/bench_growth.py`: BiFactorRegressor, K=10,")
-    print(
-        f"{SWEEPS} sweeps, CSR rows with {FILLED} filled cells sorted by task. Memory is the peak"
-    )
+    print("# Scaling\n\nWritten by `python benchmarks/bench_growth.py`: BiFactorRegressor, K=10,")
+    print(f"{SWEEPS} sweeps, CSR rows with {FILLED} nonzeros sorted by task. Memory is the peak")
     print("of resident memory beyond the data, as a share of 128 (P+T) K + 64 N bytes + 300 MiB")
     print("(and a copy of the data where rows are not sorted by task).")
     for name in names:

@@ -30,7 +30,7 @@ def macro_f(target, headers, seed):
 if __name__ == "__main__":
     print("# Headers of the newsgroups\n\nWritten by `python benchmarks/bench_headers.py`: 500")
     print(f"features, 10 % of the target's rows, 5 seeds; scikit-learn {sklearn.__version__},")
-    print(f"{os.cpu_count()} cores. A mean of .888 was to be met.\n")
+    print(f"{os.cpu_count()} cores. Target: a mean of .888.\n")
     print("| | " + " | ".join(f"target {target}" for target in TARGETS) + " | mean |")
     print("| --- " * (2 + len(TARGETS)) + "|")
     kinds = {"whole posts": True, "bodies": False} if os.environ.get("COMTL_DATA") else {}

@@ -54,8 +54,9 @@ def by_noise(model, rows):
 
 def main():
     warnings.simplefilter("ignore")
-    print("# Intervals of 90 %\n\nWritten by `python benchmarks/bench_intervals.py`: share of")
-    print(f"held-out rows inside, pooled and as a mean over tasks; mean of {SEEDS} seeds.\n")
+    print("# 90 % prediction intervals\n")
+    print("Written by `python benchmarks/bench_intervals.py`: share of")
+    print(f"held-out rows covered, pooled and as a mean over tasks; mean of {SEEDS} seeds.\n")
     print("| | " + " | ".join(SETS) + " |\n|" + " --- |" * (len(SETS) + 1))
     for name, model in (
         ("MultitaskRegressor", MultitaskRegressor()),

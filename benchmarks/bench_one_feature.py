@@ -34,7 +34,7 @@ def stack(one: Split, structures) -> float:
 
 
 def drawn(rows: int, correlation: float, tasks: int = 40) -> Iterator[Split]:
-    """Tasks whose slopes go with their levels; noise as large as the spread of either."""
+    """Tasks with correlated slopes and intercepts; noise of the same variance."""
     for seed in range(SEEDS):
         rng = np.random.default_rng(seed)
         spread = np.linalg.cholesky([[1.0, correlation], [correlation, 1.0]])
@@ -54,10 +54,10 @@ def one_column(splits: Iterable[Split]) -> Iterator[Split]:
 
 
 def sets() -> Iterator[tuple[str, Iterable[Split]]]:
-    """Drawn tasks, and tables with a single column of theirs."""
+    """Simulated tasks, and tables with one of their columns."""
     for rows in (3, 10):
         for correlation in (0.0, 0.5, 0.9):
-            yield f"drawn, {rows} rows, correlation {correlation}", drawn(rows, correlation)
+            yield f"simulated, {rows} rows, correlation {correlation}", drawn(rows, correlation)
     yield "sleepstudy, 50%", split(grouped("sleepstudy", "Subject", "Reaction"), 0.5)
     for name, _, splits in tables():
         yield name, one_column(splits)
@@ -67,10 +67,8 @@ def main() -> None:
     """Write the page."""
     warnings.simplefilter("ignore")
     print("# One feature\n")
-    print(
-        "RMSE of rows not seen of `MultitaskRegressor` without and with its members `full`, which"
-    )
-    print("learn how slopes and levels of tasks go together; mean of five draws or splits, in")
+    print("Test RMSE of `MultitaskRegressor` without and with its members `full`, which")
+    print("estimate the correlation of slopes and intercepts; mean of five draws or splits, in")
     print("brackets the standard error of the difference. Tables have the one column that goes")
     print("with the target most.\n")
     print("| set | without | with | difference |")

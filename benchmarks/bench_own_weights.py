@@ -1,4 +1,4 @@
-"""Rows that meet the weights of their own task: products with own columns, ridge by kernels.
+"""Sparse rows times the coefficients of their task: block-diagonal products, dual ridge.
 
 ``python benchmarks/bench_own_weights.py``; ratios are within one run.
 """
@@ -33,9 +33,9 @@ SHAPES = (
 
 
 def products() -> None:
-    print("## One product forth and back\n")
-    print("`any`: G of any numbers; `own`: G held at the identity. Milliseconds.\n")
-    print("| rows | features | tasks | columns | G | all columns | own columns | ratio | taken |")
+    print("## One product and its transpose\n")
+    print("`any`: general G; `own`: G fixed at the identity. Milliseconds.\n")
+    print("| rows | features | tasks | columns | G | all columns | task columns | ratio | used |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     rng = np.random.default_rng(0)
     for rows, features, counts, width in SHAPES:
@@ -53,7 +53,7 @@ def products() -> None:
 
 
 def product_times(X, tasks: int, loadings: np.ndarray) -> tuple[float, float, bool]:
-    """Seconds by all columns and by own ones, and whether the latter are taken."""
+    """Seconds by all columns and by those of the task, and whether the latter are used."""
     offsets = np.linspace(0, X.shape[0], tasks + 1).astype(int)
     ones = np.ones(X.shape[0])
     datafit = RowsDatafit(Design.plain(X), ones, ones, offsets, Squared())
@@ -112,7 +112,7 @@ def sizes() -> None:
 
 
 if __name__ == "__main__":
-    print("# Weights of each task's own on wide rows\n")
+    print("# Coefficients by task on wide rows\n")
     print("Written by `python benchmarks/bench_own_weights.py`: rows of 40 entries; where nothing")
     print("else is said 3,360 of 5,000 columns, as in the experiments on sentiment.\n")
     products()

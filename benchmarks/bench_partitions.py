@@ -99,7 +99,7 @@ def messages() -> None:
 
 def growth(sizes: list[int], features: int, tasks: int, limit: int) -> None:
     """Time against rows, read from parquet by workers with little memory."""
-    print("\n## Growth with the rows\n")
+    print("\n## Scaling with the number of rows\n")
     print(
         f"{features} features in float32 and {tasks:,} tasks from parquet, two workers of "
         f"{limit / 2**20:.0f} MiB each; 2 sweeps.\n"

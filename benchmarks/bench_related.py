@@ -1,4 +1,4 @@
-"""Members for wide tables: how the relation between tasks is found, and how much noise is taken.
+"""Members for wide tables: estimates of the covariance between tasks and of the noise.
 
 ``python benchmarks/bench_related.py`` gives the logistic loss a row of the stack on rows that its
 members did not see: training rows of repeat 0 alone. Needs COMTL_DATA.

@@ -76,7 +76,7 @@ def compared_fits() -> None:
 
 def member_steps() -> None:
     print("\n## Steps of a stack's members\n")
-    print("Steps of evidence of each hierarchical member (`STEPS`, now 40).\n")
+    print("EM iterations of each hierarchical member (`STEPS`, now 40).\n")
     print("| set | steps | CPU s | test RMSE |")
     print("| --- | --- | --- | --- |")
     for name in ("syn1", "syn3", "syn4"):
@@ -90,7 +90,7 @@ def member_steps() -> None:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    print("# How rough fits may be\n")
+    print("# Tolerances of inner and intermediate fits\n")
     inner_solves()
     compared_fits()
     member_steps()

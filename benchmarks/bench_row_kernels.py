@@ -51,7 +51,7 @@ def timed(model, X, y, task, passes: float) -> float:
 def fits() -> None:
     print("CPU seconds of up to 40 sweeps, five columns; the error is that of new rows. Conjugate")
     print("gradients stop at a residual of 0.3 in BiFactor and of 0.01 in GO-MTL.\n")
-    print("| model | rows | columns | filled | covariance | products | ratio | chosen | error |")
+    print("| model | rows | columns | nonzeros | covariance | products | ratio | chosen | error |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     sizes = [
         (200, 2_000, None),
@@ -84,5 +84,5 @@ def fits() -> None:
 
 
 if __name__ == "__main__":
-    print("# The feature step by products of rows\n")
+    print("# The feature step in the dual\n")
     fits()

@@ -1,6 +1,6 @@
 """The posterior of all tasks by their Grams and by their rows: where is the break-even?
 
-``python benchmarks/bench_row_posterior.py`` prints CPU times of one step of evidence.
+``python benchmarks/bench_row_posterior.py`` prints CPU times of one EM iteration.
 """
 
 import time
@@ -48,7 +48,7 @@ def ways(P: int, n: int) -> list[tuple[Likelihood, Likelihood]]:
 
 def main() -> None:
     print("# Posterior by Grams and by rows\n")
-    print(f"{TASKS} tasks; milliseconds of CPU for one step of evidence, the best of five.\n")
+    print(f"{TASKS} tasks; milliseconds of CPU for one EM iteration, the best of five.\n")
     print("| features | rows a task | features / rows | values: Grams | rows | ratio ", end="")
     print("| classes: Grams | rows | ratio |")
     print("| --- " * 9 + "|")

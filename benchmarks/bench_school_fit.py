@@ -16,7 +16,7 @@ def main() -> None:
     seconds = time.process_time() - start
     print("# The stack on all of school\n")
     print(f"{len(y)} rows, {len(model.tasks_)} tasks, {X.shape[1]} features")
-    print(f"CPU seconds: {seconds:.0f} (asked: at most 60)")
+    print(f"CPU seconds: {seconds:.0f} (target: at most 60)")
     for name, weight in model.weights_.items():
         print(f"- {name}: {weight:.2f}")
 

@@ -82,12 +82,10 @@ def measured(rows: FitInput) -> tuple[str, float, float, float]:
 def main() -> None:
     """Write the page."""
     warnings.simplefilter("ignore")
-    print("# Members that share rows and Grams\n")
+    print("# Sharing rows and Gram matrices between members\n")
+    print("CPU seconds of all members of `MultitaskRegressor`: fitted separately, jointly, and")
     print(
-        "CPU seconds of all members of `MultitaskRegressor` on one table: each by itself, together,"
-    )
-    print(
-        "and together on a fold (four fifths) with the sums of all rows at hand; least of three.\n"
+        "jointly on a fold (four fifths) with precomputed sums of all rows; least of three runs.\n"
     )
     print(f"Python {platform.python_version()}, NumPy {np.__version__}; one thread.\n")
     print("| rows, features, tasks | alone | together | ratio | a fold |\n|" + " --- |" * 5)

@@ -1,4 +1,4 @@
-"""Common slopes that are free, as in a mixed model, against slopes shrunk by evidence.
+"""Common slopes as fixed effects, compared with slopes shrunk by marginal likelihood.
 
 `make bench` writes the result beside this file.
 """
@@ -45,10 +45,8 @@ def stacks(split: Split) -> tuple[float, float]:
 def main() -> None:
     """Write the page."""
     warnings.simplefilter("ignore")
-    print("# Free common slopes, and shrunk ones\n")
-    print(
-        "RMSE of rows not seen: `Hierarchical…` with `shrink_common` False and True, and stacks of"
-    )
+    print("# Common slopes without and with shrinkage\n")
+    print("Test RMSE: `Hierarchical…` with `shrink_common` False and True, and stacks of")
     print("such members; mean of five splits, in brackets the standard error of the difference.\n")
     print("| set | rows, features, tasks | isotropic | full | stack |")
     print("| --- | --- | --- | --- | --- |")

@@ -1,4 +1,4 @@
-"""How far the weights of a stack are drawn to one member: chance in what they gain over it.
+"""Shrinkage of the weights of a stack towards one member, by the noise in their gain over it.
 
 `make bench` writes the result beside this file.
 """
@@ -17,7 +17,7 @@ CHANCES = (0.0, 2.0, 4.0, 8.0, 16.0, float("inf"))
 
 
 class AllMembers(MultitaskRegressor):
-    """A stack that keeps every member, and what the folds told of them."""
+    """A stack that keeps every member and its out-of-fold predictions."""
 
     def _stack(self, held, base):
         self.told = held, base
@@ -26,7 +26,7 @@ class AllMembers(MultitaskRegressor):
 
 
 def errors(split: Split) -> list[float]:
-    """RMSE of rows not seen, by how far weights are drawn."""
+    """Test RMSE by shrinkage of the weights."""
     X, y, task, train = split
     model = AllMembers().fit(X[train], y[train], task=task[train])
     members = model.members_.values()
@@ -44,17 +44,15 @@ def errors(split: Split) -> list[float]:
 def main() -> None:
     """Write the page."""
     warnings.simplefilter("ignore")
-    print("# Weights of a stack, drawn to the mixed model\n")
-    print(
-        "RMSE of rows not seen at `CHANCE` 0 (the weights that suit the folds best), and how many"
-    )
+    print("# Weights of a stack, shrunk towards the mixed model\n")
+    print("Test RMSE at `CHANCE` 0 (the best weights on the folds), and how many")
     print(
         "per cent more it is at others; mean of five splits, in brackets the standard error at 4."
     )
     print(
-        "At infinity the mixed model (structure isotropic) stands alone. The larger shares of exam,"
+        "At infinity only the mixed model (structure isotropic) is used. The larger shares of exam,"
     )
-    print("hsb82 and radon are the leaderboard's own splits, which had a part in this choice.\n")
+    print("hsb82 and radon are the splits of the leaderboard, which were used for this choice.\n")
     print(f"| set | rows, features, tasks | {' | '.join(f'{c:g}' for c in CHANCES)} |")
     print("| --- " * (2 + len(CHANCES)) + "|")
     for name, size, splits in tables():

@@ -33,7 +33,7 @@ def main():
     print(__doc__.split("\n\n", 1)[1].strip() + "\n")
     print("For each smoothing the setting with the lowest held-out loss among K in")
     print(f"{RANKS} and λ2 in {ALPHAS}.\n")
-    print("| experiment | smoothing | K | λ2 | held-out loss | macro-F at the best cut |")
+    print("| experiment | smoothing | K | λ2 | held-out loss | macro-F at the best threshold |")
     print("| --- | --- | --- | --- | --- | --- |")
     for name in ("II", "V"):
         data = load_sentiment(name, random_state=0)

@@ -1,4 +1,4 @@
-"""Sweeps of FeatureLearningRegressor (MTFL): step beyond a sweep, smoothing's floor, side, solver.
+"""Sweeps of FeatureLearningRegressor (MTFL): extrapolation, smoothing's floor, side, solver.
 
 Without intercepts, one thread; `gap` is how far the objective with the exact trace norm lies above
 that of accelerated proximal gradients. School: a fifth of the rows, where COMTL_DATA is set.
@@ -173,8 +173,8 @@ if __name__ == "__main__":
     print("# MTFL: sweeps\n\nWritten by `python benchmarks/bench_trace_norm.py`.\n")
     versions = f"NumPy {np.__version__}, SciPy {scipy.__version__}"
     print(f"Python {platform.python_version()}, {versions}, one core.")
-    print("Cells: sweeps, CPU seconds, gap.\n\n## Step beyond and floor, tol=1e-6\n")
-    names = [f"floor {s:g}, {'with' if r else 'without'} step beyond" for s, r in VARIANTS]
+    print("Entries: sweeps, CPU seconds, gap.\n\n## Extrapolation and floor, tol=1e-6\n")
+    names = [f"floor {s:g}, {'with' if r else 'without'} extrapolation" for s, r in VARIANTS]
     ways = [partial(fitted, smoothing=s, step_length=r) for s, r in VARIANTS]
     sides = "longer", "shorter"
     with threadpool_limits(1):
@@ -184,6 +184,6 @@ if __name__ == "__main__":
         print("\n## The same on wide rows, tol=1e-4\n")
         ways = [partial(longer, tol=1e-4), partial(fitted, tol=1e-4)]
         table(sides, wide_problems(), ways, alphas=STRONG, steps=400)
-        print("\n## Inner products of rows against conjugate gradients, tol=1e-4\n")
-        print("`TURNED_PASSES` of `systems.py`; cells: sweeps, CPU seconds.\n")
+        print("\n## Dual solution compared with conjugate gradients, tol=1e-4\n")
+        print("`TURNED_PASSES` of `systems.py`; entries: sweeps, CPU seconds.\n")
         by_passes()

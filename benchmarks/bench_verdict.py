@@ -1,4 +1,4 @@
-"""How often a verdict on held-out rows says "helps" where the model does not, and where it does.
+"""Error rates and power of the verdict on held-out rows.
 
 ``python benchmarks/bench_verdict.py > benchmarks/bench_verdict.md`` (four minutes on one core)
 """
@@ -193,24 +193,24 @@ def table(title: str, cells: list[tuple[str, np.ndarray, np.ndarray]], kind: str
             print(f"| {name} | {own.sum()} | {' | '.join(f'{s:.3f}' for s in shares)} |")
 
 
-INTRODUCTION = """Shares of draws, by what is true of the same tasks on fresh rows: whether the
-model has a lower risk than each of pooled, separate and mean, fitted to all rows, or to those of
-the folds. `Comparison.verdict` takes the larger of two standard errors, within and between tasks;
-to help, the model must be significantly better (two-sided, 5 %) than each reference model, and to
-harm, worse than one (at a third of it). The other columns are the rules of terminal and page before
-it, and one standard error alone in the same tests.
+INTRODUCTION = """Shares of simulated data sets, by whether the model has in fact a lower risk on
+new rows of the same tasks than each of pooled, separate and mean, with all of them fitted to all
+rows, or to the rows of the folds. `Comparison.verdict` uses the larger of two standard errors,
+within and between tasks; for "helps" the model must be significantly better (two-sided, 5 %) than
+each reference model, for "harms" significantly worse than one (at a third of the level). The other
+columns are the previous rules of terminal and report, and the same tests with one standard error.
 
-It says "helps" wrongly in less than 5 % of draws in all; in one design in more: many small tasks
-on the edge, where the model is better in every second draw. The standard error is not to blame:
-folds learn from four fifths of the rows, where sharing does help (second table). More folds come
-closer to a fit to all rows.
+"helps" is wrong in less than 5 % of the data sets overall. One design has more: many small tasks,
+where the model is better in about half of the data sets. The standard error is not the cause:
+models in folds are fitted to four fifths of the rows, where multitask learning does help (second
+table). With more folds this difference is smaller.
 
-`python benchmarks/bench_verdict.py` makes this file."""
+Written by `python benchmarks/bench_verdict.py`."""
 
 
 def main() -> None:
     """Write the tables."""
-    print(f"# What verdicts on held-out rows are worth\n\n{INTRODUCTION}")
+    print(f"# Error rates of verdicts on held-out rows\n\n{INTRODUCTION}")
     found = [(design.name, *outcomes(design)) for design in DESIGNS]
 
     def where(place: int, better: bool) -> list[tuple[str, np.ndarray, np.ndarray]]:

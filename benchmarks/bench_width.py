@@ -18,7 +18,7 @@ LIBRARIES = {"all": (1e15, 1e15), "fewer": (0.0, 1e15), "related": (0.0, 0.0)}
 
 
 def problem(P, T, n, seed):
-    """Weights with a common part, three directions and a rest of each task's own."""
+    """Common coefficients, three directions and independent random slopes."""
     rng = np.random.default_rng(seed)
     common, rest = rng.normal(size=P), 0.3 * rng.normal(size=(T, P))
     W = (common + rng.normal(size=(T, 3)) @ rng.normal(size=(3, P)) + rest) / np.sqrt(P)

@@ -72,7 +72,7 @@ def operator(library: str, rows: int = 1_000_000, columns: int = 1_000, width: i
     copy = milliseconds(lambda: xp.asarray(X, copy=True), wait)
     rate = 2 * X.nbytes / copy / 1e9
     print(f"Copy of {X.nbytes / 1e9:.0f} GB: {copy:.2f} ms, {rate:.2f} TB/s read and written.\n")
-    print("| loss | tasks | operator | rows read forth and back | of the copy's rate |")
+    print("| loss | tasks | operator | rows read twice | of the copy's rate |")
     print("| --- | --- | --- | --- | --- |")
     for loss in (Squared(), Logistic()):
         for tasks in (100, 20_000):

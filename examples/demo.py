@@ -1,4 +1,4 @@
-"""The main job on a built-in data set: ``make demo``."""
+"""Demonstration on a simulated data set: ``make demo``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def task_rmse(truth: np.ndarray, guess: np.ndarray, task: np.ndarray) -> float:
 
 
 def separate_ridge(data: Bunch) -> np.ndarray:
-    """Predict with one ridge model a task."""
+    """Predict with one ridge model per task."""
     guess = np.empty_like(data.y_test)
     for task in np.unique(data.task):
         model = RidgeCV(PENALTIES).fit(data.X[data.task == task], data.y[data.task == task])
@@ -42,7 +42,7 @@ def pooled_ridge(data: Bunch) -> np.ndarray:
 
 
 def main(write: Callable[[str], object] = sys.stdout.write) -> None:
-    """Fit, compare on held-out rows, show the clusters found, and write the report page."""
+    """Fit, compare on held-out rows, print the estimated clusters, and write the report."""
     data = make_coclusters(random_state=0)
     tasks, features = data.coef.shape
     write(
@@ -73,8 +73,8 @@ def main(write: Callable[[str], object] = sys.stdout.write) -> None:
             members = " ".join(str(i) for i in np.flatnonzero(found == cluster))
             write(f"  {cluster}: {members}\n")
     comparison = compare(tri, data.X, data.y, data.task, folds=3)
-    page = write_report(PAGE, tri, comparison=comparison, title="Planted co-clusters")
-    write(f"\nThe model as a page to look at: {page}\n")
+    page = write_report(PAGE, tri, comparison=comparison, title="Simulated co-clusters")
+    write(f"\nReport: {page}\n")
 
 
 if __name__ == "__main__":

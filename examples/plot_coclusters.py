@@ -2,9 +2,9 @@
 Clusters of features and of tasks
 =================================
 
-Sometimes the question is not the prediction but the structure: which tasks behave alike, and which
-features act together? Here the weights are constant on blocks, up to a small spread.
-``TriFactorRegressor`` with clusters on both sides looks for such blocks.
+Co-clustering groups tasks with similar coefficients and, at the same time, features with similar
+effects. Here the coefficients are constant on blocks, up to a small variance.
+``TriFactorRegressor`` with clusters of features and of tasks estimates such blocks.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ print(f"{len(data.coef)} tasks with {len(data.y) // len(data.coef)} rows each")
 # %%
 # Fit
 # ---
-# The numbers of clusters are ours to choose: four of features, three of tasks. There is no penalty
+# The numbers of clusters must be chosen: four of features, three of tasks. There is no penalty
 # to tune.
 
 model = TriFactorRegressor(
@@ -35,10 +35,10 @@ for side in ("feature", "task"):
     print(f"adjusted Rand index of the {side} clusters: {index:.2f}")
 
 # %%
-# The map
-# -------
-# Rows and columns are put in the order of the clusters *found*. On the left the true weights, in
-# the middle those of a ridge regression for each task, on the right those of the model.
+# Heat map
+# --------
+# Rows and columns are ordered by the *estimated* clusters. Left: true coefficients; middle: ridge
+# regression per task; right: the model.
 
 rows, columns = np.argsort(model.task_clusters_), np.argsort(model.feature_clusters_)
 top = np.abs(data.coef).max()
@@ -56,7 +56,7 @@ fig.colorbar(image, ax=axes, label="weight", shrink=0.8)
 plt.show()
 
 # %%
-# Does it predict?
+# Prediction error
 # ----------------
 
 
@@ -68,17 +68,17 @@ def rmse(fitted):
 print(f"each task alone: {rmse(alone):.2f}, clusters: {rmse(model):.2f}, noise: 1.00")
 
 # %%
-# The blocks are real here, so the model that assumes them wins. That is an assumption and not a
-# rule: where weights are no blocks, hard clusters predict much worse than ``BiFactorRegressor``
+# The data have a block structure here, so the model that assumes it has the lowest error. Without
+# block structure hard clusters predict much worse than ``BiFactorRegressor``
 # (``benchmarks/bench_coclusters.md``, second table). Compare both on held-out rows before you
-# believe a map, and fit with other numbers of clusters to see what stays.
+# interpret clusters, and fit other numbers of clusters to see which are stable.
 
 # %%
-# Which tasks are linked?
-# -----------------------
-# Without clusters: ``BiFactorRegressor`` learns a relation between tasks. The graphical lasso makes
-# its inverse sparse. A zero there: given all others, these two tasks have nothing to do with each
-# other.
+# Conditional dependence between tasks
+# ------------------------------------
+# Without clusters: ``BiFactorRegressor`` learns a covariance between tasks, whose inverse the
+# graphical lasso makes sparse. A zero means that two tasks are conditionally independent given the
+# others.
 
 relation = BiFactorRegressor(5, random_state=0).fit(data.X, data.y, task=data.task).task_relation_
 covariance = relation.toarray()

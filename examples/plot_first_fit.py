@@ -2,9 +2,9 @@
 A first fit on a table
 ======================
 
-Pupils of some schools, one row each: two scores from earlier years and the score to predict. A
-school has its own level and its own slopes, but few pupils. ``MultitaskRegressor`` takes the table
-as it is; the name of the column that holds the school is all it needs to know.
+The table has one row per pupil: two scores from earlier years and the score to predict. Each
+school has its own intercept and slopes, but few pupils. ``MultitaskRegressor`` needs the table and
+the name of the column with the school.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from comtl import MultitaskRegressor
 # %%
 # The table
 # ---------
-# It is made up, so that we know the truth: 24 schools of 8 to 40 pupils.
+# Simulated, so that the true slopes are known: 24 schools of 8 to 40 pupils.
 
 rng = np.random.default_rng(0)
 n_schools = 24
@@ -46,8 +46,8 @@ model = MultitaskRegressor(task_column="school").fit(X, y)
 pd.Series(model.weights_).round(3)
 
 # %%
-# The model is a weighted sum of simpler ones, chosen on rows that they had not seen. What comes out
-# is one linear model for each school.
+# The model is a weighted sum of several models, with weights chosen on held-out rows. The result
+# is one linear model per school.
 
 weights = pd.DataFrame(model.coef_, index=model.tasks_, columns=["reading", "maths"])
 weights["intercept"] = model.intercept_
@@ -55,25 +55,25 @@ weights["pupils"] = sizes
 weights.round(2).head()
 
 # %%
-# What sharing does
-# -----------------
-# Least squares on each school alone follows the noise. The weights of the joint model are drawn
+# Shrinkage
+# ---------
+# Least squares on each school alone overfits. The joint model shrinks the slopes of a school
 # towards those of all schools: the fewer pupils, the more.
 
 alone = np.empty((n_schools, 3))
 for number in range(n_schools):
-    own = code == number
-    rows = np.column_stack([scores[own], np.ones(own.sum())])
-    alone[number] = np.linalg.lstsq(rows, y[own], rcond=None)[0]
+    mask = code == number
+    rows = np.column_stack([scores[mask], np.ones(mask.sum())])
+    alone[number] = np.linalg.lstsq(rows, y[mask], rcond=None)[0]
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
 limits = [1.0, 8.5]
-for ax, found, name in zip(
+for ax, estimate, name in zip(
     axes, (alone[:, 0], model.coef_[:, 0]), ("each school alone", "all schools together")
 ):
-    error = np.sqrt(np.mean((found - slopes[:, 0]) ** 2))
+    error = np.sqrt(np.mean((estimate - slopes[:, 0]) ** 2))
     ax.plot(limits, limits, color="0.7", linewidth=1, zorder=0)
-    points = ax.scatter(slopes[:, 0], found, c=sizes, cmap="viridis", edgecolor="white", s=50)
+    points = ax.scatter(slopes[:, 0], estimate, c=sizes, cmap="viridis", edgecolor="white", s=50)
     ax.set(
         title=f"{name}\nroot mean squared error {error:.2f}",
         xlabel="true slope of reading",
@@ -84,8 +84,8 @@ fig.colorbar(points, ax=axes, label="pupils in the school")
 plt.show()
 
 # %%
-# Error bars
-# ----------
+# Prediction intervals
+# --------------------
 # ``predict_interval`` gives bounds for the score of a new pupil.
 
 new = pd.DataFrame(

@@ -3,7 +3,7 @@ A mixed model, fitted twice
 ===========================
 
 ``HierarchicalRegressor`` is a linear mixed model. This example fits the same data with statsmodels
-and shows that the numbers agree, then lets every feature have a random slope.
+and compares the estimates, with random intercepts and with random slopes of every feature.
 """
 
 import warnings
@@ -25,7 +25,7 @@ y = intercepts[group] + (X * slopes[group]).sum(axis=1) + rng.standard_normal(le
 # %%
 # Random intercepts
 # -----------------
-# In the language of lme4: ``y ~ x1 + x2 + x3 + (1 | group)``, by REML.
+# In lme4: ``y ~ x1 + x2 + x3 + (1 | group)``, by REML.
 
 ours = HierarchicalRegressor("intercept", tol=1e-10, max_iter=5000).fit(X, y, task=group)
 theirs = sm.MixedLM(y, sm.add_constant(X), group).fit(reml=True)
@@ -38,17 +38,17 @@ print(f"largest difference of fitted values: {gap:.1e}")
 # %%
 # Random slopes
 # -------------
-# ``structure="diagonal"`` gives each feature a variance of its own, in lme4
-# ``(1 + x1 + x2 + x3 || group)``. In statsmodels the covariance is held diagonal.
+# ``structure="diagonal"`` has one slope variance per feature, in lme4
+# ``(1 + x1 + x2 + x3 || group)``. In statsmodels the covariance is constrained to be diagonal.
 
 ours = HierarchicalRegressor("diagonal", tol=1e-10, max_iter=20000).fit(X, y, task=group)
 free = sm.regression.mixed_linear_model.MixedLMParams.from_components(
     fe_params=np.ones(4), cov_re=np.eye(4)
 )
-# The features are centred inside comtl, and an intercept's variance depends on where zero is.
+# comtl centres the features, and the variance of the intercept depends on their origin.
 Z = sm.add_constant(X - X.mean(axis=0))
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # a variance of zero is on the edge, and it says so
+    warnings.simplefilter("ignore")  # a variance of zero is on the boundary
     theirs = sm.MixedLM(y, Z, group, exog_re=Z).fit(reml=True, free=free)
 blups = np.array([theirs.random_effects[number] for number in range(n_groups)])
 their_slopes = theirs.fe_params[1:] + blups[:, 1:]
@@ -69,9 +69,9 @@ gap = np.abs(ours.coef_ - their_slopes).max(axis=0)
 print("largest difference of the slopes:", [f"{one:.1e}" for one in gap])
 
 # %%
-# What is the same, and what is not
-# ---------------------------------
-# The predictions agree (to the tolerances of two optimisers; the variance of the third slope is
-# zero or nearly so in both). Mixed-model software adds tests and standard errors of the fixed
+# Conclusion
+# ----------
+# The predictions agree to the tolerances of the two optimisers; the variance of the third slope is
+# zero or nearly so in both. Mixed-model software adds tests and standard errors of the fixed
 # effects, which comtl does not have. comtl adds a prior on a full covariance, so that 20 features
-# with random slopes are no problem, structures of low rank, and prediction intervals.
+# may have random slopes, low-rank covariances, and prediction intervals.

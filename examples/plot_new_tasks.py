@@ -2,9 +2,8 @@
 New tasks with few rows
 =======================
 
-A model was fitted to many tasks. Now a new one arrives with five rows, then ten, then more. When
-is it enough to use the mean of the known tasks, when do the factors help, and when would a model of
-the new rows alone do?
+A model was fitted to many tasks; a new task has few rows. This example compares the mean of the
+known tasks, the factors of the model and a model of the new rows alone, by the number of new rows.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +14,8 @@ from comtl.baselines import IndependentRegressor
 from comtl.datasets import make_syn4
 
 # %%
-# The paper's syn4: 30 features, and all tasks live in a space of three directions. Sixty tasks are
-# known, twenty are new.
+# The paper's syn4: 30 features, and the coefficients of all tasks span three dimensions. Sixty
+# tasks are known, twenty are new.
 
 data = make_syn4(n_features=30, n_tasks=80, n_train=60, n_test=50, random_state=3)
 known = data.task < 60
@@ -27,9 +26,9 @@ model = BiFactorRegressor(3, random_state=0).fit(
 # %%
 # Four ways to predict a new task
 # -------------------------------
-# ``adapt`` returns a model that knows the old and the new tasks. By default a new task may leave
-# the span of the factors by a residual, whose size is set by leave-one-out on the new rows.
-# ``residual=False`` is the paper's transfer step: the factors and nothing else.
+# ``adapt`` returns a model of the old and the new tasks. By default the coefficients of a new task
+# have a residual outside the span of the factors, whose penalty is chosen by leave-one-out on the
+# new rows. ``residual=False`` is the paper's transfer step, without the residual.
 
 order = np.tile(np.arange(60), 80)
 new_test = data.task_test >= 60
@@ -71,13 +70,13 @@ plt.show()
 # %%
 # Conclusion
 # ----------
-# Here the factors hold for the new tasks too, so a handful of rows is enough, and separate models
-# need ten times as many to come close. ``residual=False`` is a little better as long as this
-# holds. It cannot be known beforehand: on the newsgroups of the paper the span alone loses to a
-# plain ridge regression on every pair (``docs/reproduction.md``), and that is why the residual is
-# the default.
+# Here the factors suit the new tasks too, so a few rows are enough, and separate models
+# need ten times as many for a similar error. ``residual=False`` is a little better as long as this
+# holds, which is not known beforehand: on the newsgroups of the paper the span alone is worse than
+# a plain ridge regression on every pair (``docs/reproduction.md``). Hence the residual is the
+# default.
 #
-# The tasks below do not share the factors: their weights are drawn at random.
+# The tasks below do not share the factors: their coefficients are drawn at random.
 
 rng = np.random.default_rng(0)
 strange = rng.standard_normal((20, 30))

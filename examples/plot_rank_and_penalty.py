@@ -2,8 +2,8 @@
 Choosing rank and penalty
 =========================
 
-``BiFactorRegressor`` has two parameters that matter: the number of columns ``n_components`` and the
-penalty ``alpha_task``. How much does the choice matter, and does cross-validation find a good one?
+``BiFactorRegressor`` has two important parameters, the rank ``n_components`` and the penalty
+``alpha_task``. This example shows how much they matter and what cross-validation chooses.
 """
 
 import matplotlib.pyplot as plt
@@ -27,9 +27,9 @@ for i, rank in enumerate(ranks):
         surface[i, j] = np.sqrt(np.mean(gap**2))
 
 # %%
-# What cross-validation says
-# --------------------------
-# It sees training rows only: three folds, each with an equal part of every task.
+# Cross-validation
+# ----------------
+# Three folds of the training rows, stratified by task.
 
 search = BiFactorRegressorCV(ranks, alphas=penalties, cv=3, random_state=0)
 search.fit(data.X, data.y, task=data.task)
@@ -61,8 +61,7 @@ plt.show()
 # %%
 # Conclusion
 # ----------
-# Too small a rank cannot be made up for by any penalty. Too large a rank can: at the right penalty
-# (1 here) every rank from the true 3 on has the same error, as the penalty acts on the singular
-# values of the weights and sends what is not needed to zero. Knowing the rank gains a little more.
-# So search over both where time allows, and else take a rank on the large side and search over the
-# penalty.
+# No penalty compensates for too small a rank. Too large a rank does little harm: at the right
+# penalty (1 here) every rank from the true 3 on has the same error, as the penalty shrinks the
+# singular values of the coefficients, small ones to zero. Knowing the rank gains a little more.
+# So search over both if time allows; otherwise choose a large rank and search over the penalty.

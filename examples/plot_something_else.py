@@ -1,10 +1,10 @@
 """
-When something else is enough, or better
-========================================
+When another model is enough, or better
+=======================================
 
-Multitask learning pays between two ends: tasks that are all the same, where one pooled model is
-enough, and tasks that have nothing in common or plenty of rows, where separate models are. And
-a linear model, however it shares, does not see what is not linear.
+If tasks do not differ, one pooled model is enough; if they are unrelated or have many rows,
+separate models are. Multitask learning helps in between. With nonlinear effects and interactions
+boosted trees may be better than any linear model.
 """
 
 import matplotlib.pyplot as plt
@@ -15,11 +15,11 @@ from comtl import HierarchicalRegressor
 from comtl.baselines import IndependentRegressor, PooledRegressor
 
 # %%
-# How much tasks differ
-# ---------------------
-# Thirty tasks, four features, noise 1. The weights of a task are those of all plus a part of its
-# own, whose size we raise. Ten rows for each task on the left, a hundred on the right. The two
-# simple models have the best of four penalties, chosen on the test rows: they are flattered.
+# Variance between tasks
+# ----------------------
+# Thirty tasks, four features, noise 1. The coefficients of a task are common ones plus random
+# slopes of increasing standard deviation. Left: ten rows per task; right: a hundred. The two
+# reference models use the best of four penalties on the test rows, which favours them.
 
 
 def draw(rng, weights, rows):
@@ -42,18 +42,18 @@ models = {
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
 for ax, rows in zip(axes, (10, 100)):
     errors = {name: np.zeros(len(sizes)) for name in models}
-    for place, size in enumerate(sizes):
+    for index, size in enumerate(sizes):
         for seed in range(3):
             rng = np.random.default_rng(seed)
             weights = [1.0, -1.0, 0.5, 0.0] + size * rng.standard_normal((30, 4))
             train, test = draw(rng, weights, rows), draw(rng, weights, 100)
             for name, settings in models.items():
                 fits = [model.fit(train[0], train[1], task=train[2]) for model in settings]
-                errors[name][place] += min(rmse(model, *test) for model in fits) / 3
+                errors[name][index] += min(rmse(model, *test) for model in fits) / 3
     for name, error in errors.items():
         ax.plot(range(len(sizes)), error, marker="o", label=name)
     ax.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
-    ax.set(title=f"{rows} rows for each task", xlabel="spread of the weights between tasks")
+    ax.set(title=f"{rows} rows per task", xlabel="standard deviation of the random slopes")
     ax.set_xticks(range(len(sizes)), sizes)
     ax.set_ylim(0.95, 2.2)
 axes[0].set_ylabel("RMSE on held-out rows (noise is 1)")
@@ -61,27 +61,27 @@ axes[0].legend(loc="upper left")
 plt.show()
 
 # %%
-# The hierarchical model keeps to the better of the two, and that is its point: you need not know
-# where you are. What it gains over *both* is most in the middle of the left panel, and next to
-# nothing on the right: with a hundred rows for five numbers separate models have all they need.
+# The hierarchical model is close to the better of the two everywhere. Its gain over *both* is
+# largest in the middle of the left panel, and almost zero on the right: a hundred rows are
+# enough to estimate the five parameters of a task separately.
 #
-# What is not linear
-# ------------------
-# Now all tasks share a bend and an interaction, and differ in their level only. Boosted trees get
-# the number of the task as a category.
+# Nonlinear effects
+# -----------------
+# Now all tasks share a nonlinear effect and an interaction, and differ in their intercepts only.
+# Boosted trees get the task as a categorical feature.
 
 rng = np.random.default_rng(0)
-levels = rng.standard_normal(30)
+intercepts = rng.standard_normal(30)
 
 
-def bent(rows):
+def draw_nonlinear(rows):
     task = np.repeat(np.arange(30), rows)
     X = rng.standard_normal((len(task), 4))
-    signal = levels[task] + 2.0 * np.abs(X[:, 0]) + X[:, 1] * X[:, 2]
+    signal = intercepts[task] + 2.0 * np.abs(X[:, 0]) + X[:, 1] * X[:, 2]
     return X, signal + rng.standard_normal(len(task)), task
 
 
-train, test = bent(60), bent(100)
+train, test = draw_nonlinear(60), draw_nonlinear(100)
 linear = HierarchicalRegressor("isotropic").fit(train[0], train[1], task=train[2])
 trees = HistGradientBoostingRegressor(categorical_features=[4], random_state=0)
 trees.fit(np.column_stack([train[0], train[2]]), train[1])
@@ -90,19 +90,19 @@ print(f"hierarchical, linear: {rmse(linear, *test):.2f}")
 print(f"boosted trees:        {np.sqrt(np.mean((guess - test[1]) ** 2)):.2f}")
 
 # %%
-# Columns that say what bends bring the linear model back, if you know them:
+# With the right columns, if they are known, the linear model has the lowest error:
 
 
-def richer(X):
+def expanded(X):
     return np.column_stack([X, np.abs(X[:, 0]), X[:, 1] * X[:, 2]])
 
 
-linear.fit(richer(train[0]), train[1], task=train[2])
-print(f"hierarchical, with the right columns: {rmse(linear, richer(test[0]), *test[1:]):.2f}")
+linear.fit(expanded(train[0]), train[1], task=train[2])
+print(f"hierarchical, with the right columns: {rmse(linear, expanded(test[0]), *test[1:]):.2f}")
 
 # %%
 # Conclusion
 # ----------
-# Put a pooled model, separate models and boosted trees on the same folds before you decide.
+# Compare with a pooled model, separate models and boosted trees on the same folds.
 # ``comtl.evaluation.compare`` does it for the first two. ``MultitaskRegressor(basis="hinges")``
-# finds bends of single columns by itself; interactions are up to you, or to trees.
+# fits nonlinear effects of single columns; it does not model interactions.

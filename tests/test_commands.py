@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import comtl
-from comtl.cli import main as cli
+from comtl import cli
 from comtl.cli.commands import comtl as command
 from comtl.cli.progress_bar import progress
 from comtl.tables import fitting, load_model

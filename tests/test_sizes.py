@@ -13,7 +13,7 @@ BUDGET = {
     "arrays": 801,
     "baselines": 1366,
     "batches": 1326,
-    "cli": 857,
+    "cli": 852,
     "datafits": 1307,
     "datasets": 387,
     "distributed": 2109,

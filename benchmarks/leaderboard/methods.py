@@ -1,4 +1,4 @@
-"""The field of the leaderboard: comtl's models, every baseline, boosting, boosted mixed models."""
+"""Methods of the leaderboard: comtl's models, all baselines, boosting, boosted mixed models."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from comtl_reproduction.metrics import choose_cut
 from comtl_reproduction.text import held_out_scores
 from comtl_reproduction.tuning import tune
 
-OURS, BENT = "comtl", "comtl with bends"
+OURS, HINGES = "comtl", "comtl with hinges"
 BOOSTING = "LightGBM + task id"
 MIXED = "GPBoost"
 STRUCTURES = ("isotropic", "full")
-OWN = (OURS, BENT, *(f"hierarchical {name}" for name in STRUCTURES))
+OWN = (OURS, HINGES, *(f"hierarchical {name}" for name in STRUCTURES))
 NAMES = (*OWN, BOOSTING, MIXED, *METHODS)
 
 
@@ -53,8 +53,10 @@ def scores(problem: Problem, split: Split, method: str) -> np.ndarray:
     found = model.decision_function(split.X_test, task=split.task_test)
     if problem.kind == "text" and method != OURS:
         held = held_out_scores(model, rows)
-        _, cuts = choose_cut(np.asarray(rows.y) > 0, held, np.asarray(rows.task))
-        found = found - np.array([cuts[label] for label in np.asarray(split.task_test).tolist()])
+        _, thresholds = choose_cut(np.asarray(rows.y) > 0, held, np.asarray(rows.task))
+        found = found - np.array(
+            [thresholds[label] for label in np.asarray(split.task_test).tolist()]
+        )
     return found
 
 
@@ -67,12 +69,12 @@ def _tuned(problem: Problem, method: Method) -> Method:
 
 
 def _own(problem: Problem, method: str):
-    if method in (OURS, BENT):
-        basis = "hinges" if method == BENT else None
+    if method in (OURS, HINGES):
+        basis = "hinges" if method == HINGES else None
         if problem.kind == "values":
             return MultitaskRegressor(basis=basis)
-        cut = "macro_f1" if problem.kind == "text" else None
-        return MultitaskClassifier(threshold=cut, basis=basis)
+        threshold = "macro_f1" if problem.kind == "text" else None
+        return MultitaskClassifier(threshold=threshold, basis=basis)
     structure = method.removeprefix("hierarchical ")
     kind = HierarchicalRegressor if problem.kind == "values" else HierarchicalClassifier
     return kind(structure)
@@ -84,7 +86,7 @@ def fits(problem: Problem, method: str) -> bool:
         # One random intercept a task; where tasks share their rows every column would be a task.
         return problem.kind == "values" and problem.name != "sarcos_test"
     if problem.kind == "text":
-        # Counts of words are mostly zero: no quantile to bend at.
+        # Word counts are mostly zero: their quantiles are no useful knots.
         return method not in OWN[1:] and method != "random-intercept"
     return True
 
@@ -135,8 +137,8 @@ def boosted(problem: Problem, split: Split) -> np.ndarray:
         held = np.zeros(len(target))
         for train, test in _folds(codes):
             held[test] = guess(train, rows[test])
-        _, cuts = choose_cut(target > 0, held, codes)
-        found = found - np.array([cuts[code] for code in known.tolist()])
+        _, thresholds = choose_cut(target > 0, held, codes)
+        found = found - np.array([thresholds[code] for code in known.tolist()])
     return found if split.task is not None else found.reshape(len(split.y_test[0]), -1).T
 
 

@@ -1,8 +1,8 @@
 """The leaderboard: every method on every development set, tuned on training rows alone.
 
 ``python benchmarks/leaderboard/run.py [--repeats 5] [--methods A,B] [--sets A,B] [--jobs 2]``
-writes docs/leaderboard/leaderboard.csv, a row for each finished cell, and the page
-docs/leaderboard.md; interrupted, the same command goes on where it stopped.
+writes docs/leaderboard/leaderboard.csv, one row per finished fit, and the page
+docs/leaderboard.md; after an interruption the same command resumes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from methods import BENT, NAMES, OURS, OWN, cells, scores
+from methods import HINGES, NAMES, OURS, OWN, cells, scores
 from problems import PROBLEMS
 
 from comtl.saving.atomic import write_atomically
@@ -106,7 +106,7 @@ def page(rows) -> str:
 
 
 def _against_others(field, lower) -> str:
-    """How the default does where none of the rows above is a rival from the same house."""
+    """Compare the default with methods that are not comtl's own."""
     left = {
         data: {name: one for name, one in sample.items() if name == OURS or name not in OWN}
         for data, sample in field.items()
@@ -118,8 +118,8 @@ def _against_others(field, lower) -> str:
     rank = np.mean([_rank(left[data], OURS, lower[data]) for data in sets])
     return (
         f"With `{'`, `'.join(OWN[1:])}` left out, `{OURS}` is best or tied on {wins} of "
-        f"{len(sets)} sets, at a mean rank of {rank:.1f}. Behind the best of the others by more "
-        f"than one standard error of the paired difference: {_behind(left, sets, lower)}."
+        f"{len(sets)} sets, at a mean rank of {rank:.1f}. Worse than the best of the others by "
+        f"more than one standard error of the paired difference: {_behind(left, sets, lower)}."
     )
 
 
@@ -150,23 +150,23 @@ def _group(data: str) -> str:
 
 HEAD = f"""# Leaderboard
 
-Every method on every development set, seeds 0-4; everything is chosen on training rows. RMSE is the
-mean over tasks for syn and school, pooled elsewhere (sarcos: over the spread of each torque);
-mnist_mtl is the error of the largest of ten scores; sentiment and newsgroups are macro-F, higher is
-better, at cuts chosen on training rows. In brackets the standard error, bold the best and what a
-paired t-test at 5 % does not tell from it. `{OURS}` is `MultitaskRegressor()` or
-`MultitaskClassifier()`, and `{BENT}` the same with `basis="hinges"`, where columns are no text.
-Fewer than five repeats are marked by their number, and have no part in ranks and wins. Written by
-`make leaderboard` from `leaderboard/leaderboard.csv`, and for the paper's methods on syn, school,
-sentiment and newsgroups from `reproduction/*.csv`: same splits, same tuning. On newsgroups models
-with factors learn them on nine tasks and adapt to the new one, with a residual; ITL knows the new
-task's rows alone; all others take the new task as a tenth. Empty cells are
-of methods that are not meant for such data, or have not run yet.
+Every method on every development set, seeds 0-4; all parameters are chosen on training rows. RMSE
+is the mean over tasks for syn and school, pooled elsewhere (sarcos: relative to the standard
+deviation of each torque); mnist_mtl is the error of the largest of ten scores; sentiment and
+newsgroups are macro-F, higher is better, with thresholds chosen on training rows. In brackets the
+standard error; bold the best and those not significantly different from it (paired t-test at 5 %).
+`{OURS}` is `MultitaskRegressor()` or `MultitaskClassifier()`, and `{HINGES}` the same with
+`basis="hinges"`, on data other than text. Methods with fewer than five repeats are marked by their
+number and left out of ranks and wins. Written by `make leaderboard` from
+`leaderboard/leaderboard.csv`, and for the paper's methods on syn, school, sentiment and newsgroups
+from `reproduction/*.csv`: same splits, same tuning. On newsgroups factor models are fitted to nine
+tasks and adapted to the new one, with a residual; ITL uses the rows of the new task only; all
+others fit ten tasks jointly. Empty entries: methods that are not applicable, or have not been run.
 """
 
 
 def _report(done: int, total: int) -> None:
-    print(f"{done} of {total} cells done", flush=True)
+    print(f"{done} of {total} fits done", flush=True)
 
 
 def main() -> None:

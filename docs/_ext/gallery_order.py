@@ -8,7 +8,7 @@ ORDER = [
     "mixed_model",
     "intervals",
     "new_tasks",
-    "missing_cells",
+    "missing_targets",
     "text_sign_flip",
     "rank_and_penalty",
     "larger_than_memory",

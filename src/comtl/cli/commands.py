@@ -1,6 +1,6 @@
 """The commands of ``comtl``, one a file; a new one is added to the list below.
 
-Other distributions add theirs as entry points of the group ``comtl.cli.commands``.
+Other distributions add theirs as entry points of the group ``comtl.commands``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .inspect_command import inspect
 from .predict_command import predict
 from .report_command import report
 
-GROUP = "comtl.cli.commands"
+GROUP = "comtl.commands"
 
 
 class Commands(click.Group):

@@ -1,6 +1,6 @@
-"""When a stack takes bends: the gain of row losses against its standard error.
+"""When a stack chooses hinges: the gain of row losses relative to its standard error.
 
-``COMTL_DATA=DIR python benchmarks/bench_bends.py > benchmarks/bench_bends.md``
+``COMTL_DATA=DIR python benchmarks/bench_hinges.py > benchmarks/bench_hinges.md``
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from comtl.losses import Logistic
 from comtl.stacking.blending import mean_and_se
 
 RULES = {"lower loss": 0.0, "0.5": 0.5, "1": 1.0, "2": 2.0}
-"""Standard errors by which bends must be better on rows that the members did not see."""
+"""Standard errors by which hinges must be better on held-out rows."""
 SPLITS, LARGE_SPLITS, DRAWS = 3, 2, 8
 TASKS, COLUMNS, TEST = 10, 4, 4000
 SIZES, CLASS_SIZES = (100, 300, 1000, 3000), (300, 1000)
-DEPTHS = {"straight": 0.0, "bent a little": 0.3, "bent": 0.8}
+DEPTHS = {"linear": 0.0, "slightly nonlinear": 0.3, "nonlinear": 0.8}
 """Weight of the absolute value of the first column."""
 
 
 class Kept:
-    """What the folds told, and no choice between bases."""
+    """Out-of-fold predictions, without a choice between bases."""
 
     def _evaluate(self, *told: Any) -> Any:
         self.stack = super()._evaluate(*told)  # type: ignore[misc]
@@ -53,27 +53,27 @@ class Classes(Kept, MultitaskClassifier):
 
 @dataclass(frozen=True)
 class BasisOutcome:
-    """Errors of straight and of bent models on new rows, and gain over its standard error."""
+    """Test errors without and with hinges, and gain over its standard error."""
 
-    straight: float
-    bent: float
+    linear: float
+    hinges: float
     ratio: float
 
     def taken(self, least: float) -> bool:
-        """Whether a rule takes the bends."""
+        """Whether a rule chooses hinges."""
         return self.ratio > least
 
     def error(self, least: float) -> float:
-        """Error of what a rule takes."""
-        return self.bent if self.taken(least) else self.straight
+        """Error of the basis that a rule chooses."""
+        return self.hinges if self.taken(least) else self.linear
 
 
 def outcome(kind: Any, rows: tuple[Any, Any, Any], measure: Any) -> BasisOutcome:
     """Fit both bases to the same rows; ``measure`` gives the error of a model."""
     X, y, task = rows
     fits = [kind(basis=basis).fit(X, y, task=task) for basis in (None, "hinges")]
-    plain, bent = (fit.stack for fit in fits)
-    gain, spread = mean_and_se(plain.losses - bent.losses, plain.held.weights)
+    plain, hinges = (fit.stack for fit in fits)
+    gain, spread = mean_and_se(plain.losses - hinges.losses, plain.held.weights)
     return BasisOutcome(*map(measure, fits), gain / spread if gain else 0.0)
 
 
@@ -108,7 +108,7 @@ def sets() -> Iterator[tuple[str, str, list[BasisOutcome]]]:
 
 
 def drawn(rows: int, depth: float, seed: int, *, classes: bool) -> BasisOutcome:
-    """Outcome of one drawn table."""
+    """BasisOutcome of one simulated table."""
     rng = np.random.default_rng([seed, rows])
     slopes = 0.5 + 0.3 * rng.standard_normal((TASKS, COLUMNS))
     levels, depths = rng.standard_normal(TASKS), depth * (1.0 + 0.3 * rng.standard_normal(TASKS))
@@ -132,33 +132,33 @@ def drawn(rows: int, depth: float, seed: int, *, classes: bool) -> BasisOutcome:
 
 
 def draws(*, classes: bool) -> Iterator[tuple[str, str, list[BasisOutcome]]]:
-    """Outcomes of drawn tables."""
+    """Outcomes of simulated tables."""
     for name, depth in DEPTHS.items():
         for rows in CLASS_SIZES if classes else SIZES:
             found = [drawn(rows, depth, seed, classes=classes) for seed in range(DRAWS)]
-            title = f"drawn, {name}" + (", classes" if classes else "")
+            title = f"simulated, {name}" + (", classes" if classes else "")
             yield title, f"{rows}, {COLUMNS}, {TASKS}", found
 
 
 def line(name: str, size: str, found: list[BasisOutcome]) -> str:
     """One row of the page."""
-    straight = np.array([one.straight for one in found])
+    linear = np.array([one.linear for one in found])
     cells = []
     for least in (-np.inf, *RULES.values()):
-        more = 100.0 * np.mean(np.array([one.error(least) for one in found]) / straight - 1.0)
+        more = 100.0 * np.mean(np.array([one.error(least) for one in found]) / linear - 1.0)
         count = "" if least < 0 else f" ({sum(one.taken(least) for one in found)})"
         cells.append(f"{more:+.2f}{count}")
     ratios = " ".join(f"{one.ratio:.1f}" for one in found)
-    return f"| {name} | {size} | {straight.mean():.4g} | {' | '.join(cells)} | {ratios} |"
+    return f"| {name} | {size} | {linear.mean():.4g} | {' | '.join(cells)} | {ratios} |"
 
 
-HEAD = """# When bends are taken
+HEAD = """# Choice between linear terms and hinges
 
-Error on rows not seen of the straight model (`basis=None`; RMSE, for sarcos over the spread of
-each torque, for classes the log loss), and how many per cent more it is with bends: always, where
-the loss of the folds is lower at all, and where it is lower by more than 0.5, 1 or 2 standard
-errors of the paired difference of row losses. In brackets how often bends were taken. The last
-column has the gain of each split over its standard error. The same two fits serve all rules."""
+Test error of the linear model (`basis=None`; RMSE, for sarcos relative to the standard deviation of
+each torque, for classes the log loss), and its change in per cent with hinges: always, where the
+out-of-fold loss is lower at all, and where it is lower by more than 0.5, 1 or 2 standard errors of
+the paired difference of row losses. In brackets how often hinges were chosen. The last column has
+the gain of each split over its standard error. The same two fits are used for all rules."""
 
 
 def main() -> None:
@@ -168,10 +168,10 @@ def main() -> None:
     print(HEAD)
     print(
         f"\n{SPLITS} splits of each table, {LARGE_SPLITS} of sarcos, {DRAWS} of sleepstudy and of "
-        "drawn tables; these have standard normal columns,\nnoise of variance one, and the "
+        "simulated tables; these have standard normal columns,\nnoise of variance one, and the "
         f"absolute value of the first column with weight {', '.join(map(str, DEPTHS.values()))}.\n"
     )
-    print(f"| set | rows, features, tasks | straight | always | {' | '.join(RULES)} | gains |")
+    print(f"| set | rows, features, tasks | linear | always | {' | '.join(RULES)} | gains |")
     print("| --- " * (5 + len(RULES)) + "|")
     everything: list[BasisOutcome] = []
     for part in (small(), sets(), draws(classes=False), draws(classes=True)):

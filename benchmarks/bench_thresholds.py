@@ -1,4 +1,4 @@
-"""The cut between two classes, by the classes of rows held out or by their odds.
+"""Decision threshold between two classes, by classes of held-out rows or by probabilities.
 
 `make bench` writes the result beside this file; needs COMTL_DATA.
 """
@@ -30,7 +30,7 @@ SHARES_OF_ODDS = (0.0, 0.5, 0.8, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """Log odds, classes and tasks (by number) of rows that a stack did not see."""
+    """Log odds, classes and tasks (by number) of held-out rows."""
 
     scores: np.ndarray
     truth: np.ndarray
@@ -38,7 +38,7 @@ class Told:
 
 
 class Kept(MultitaskClassifier):
-    """A stack without a cut that keeps what it says of the rows held out."""
+    """A stack without a threshold that keeps its out-of-fold scores."""
 
     def _fit_thresholds(self, held, scores, n_tasks):
         self.held = Told(scores, held.target > 0, held.task)
@@ -46,7 +46,7 @@ class Kept(MultitaskClassifier):
 
 
 def fitted(X, y, task, X_test, y_test, task_test) -> tuple[Told, Told, int]:
-    """Rows held out of the training rows, the test rows, and the number of tasks."""
+    """Held-out training rows, test rows, and the number of tasks."""
     model = Kept().fit(X, y, task=task)
     scores = model.decision_function(X_test, task=task_test)
     test = Told(scores, y_test, np.searchsorted(model.tasks_, task_test))
@@ -65,12 +65,12 @@ def drawn(tasks: int, rows: int, share: float, seed: int):
 
     X_test, test, task_test = some(np.arange(TEST_ROWS) % tasks)
     X, y, task = some(np.repeat(np.arange(tasks), rows))
-    cut = np.quantile(test, 1.0 - share)
-    return X, y > cut, task, X_test, test > cut, task_test
+    quantile = np.quantile(test, 1.0 - share)
+    return X, y > quantile, task, X_test, test > quantile, task_test
 
 
 def problems() -> Iterator[tuple[str, list[tuple[Told, Told, int]]]]:
-    """Name, and what the stacks of all splits said."""
+    """Name, and out-of-fold scores of the stacks of all splits."""
     sys.path.insert(0, str(Path(__file__).parent / "leaderboard"))
     from problems import PROBLEMS
 
@@ -85,23 +85,23 @@ def problems() -> Iterator[tuple[str, list[tuple[Told, Told, int]]]]:
         )
     for share in SHARES:
         for tasks, rows in DRAWN:
-            name = f"drawn, {tasks} × {rows} rows, {share:.0%} positive"
+            name = f"simulated, {tasks} × {rows} rows, {share:.0%} positive"
             yield (
                 name,
                 [fitted(*drawn(tasks, rows, share, seed)) for seed in range(DRAWN_SEEDS)],
             )
 
 
-def reached(metric: str, rows: Told, cuts: np.ndarray) -> float:
+def reached(metric: str, rows: Told, thresholds: np.ndarray) -> float:
     """Metric of rows, as a mean over tasks."""
     tasks, codes = np.unique(rows.task, return_inverse=True)
-    kind = 4 * codes + 2 * rows.truth + (rows.scores > cuts[rows.task])
+    kind = 4 * codes + 2 * rows.truth + (rows.scores > thresholds[rows.task])
     quiet, alarms, missed, hits = np.bincount(kind, minlength=4 * len(tasks)).reshape(-1, 4).T
     return float(_value(metric, hits, alarms, hits + missed, alarms + quiet).mean())
 
 
 def outcomes(metric: str, held: Told, test: Told, n_tasks: int) -> list[float]:
-    """Metric of the test rows without a cut, and with cuts that know the odds by a share."""
+    """Metric of the test rows without a threshold, and with thresholds by weighted targets."""
     found = [reached(metric, test, np.zeros(n_tasks))]
     for share in SHARES_OF_ODDS:
         chance = share * expit(held.scores) + (1.0 - share) * held.truth
@@ -113,22 +113,19 @@ def outcomes(metric: str, held: Told, test: Told, n_tasks: int) -> list[float]:
 def main() -> None:
     """Write the page."""
     warnings.simplefilter("ignore")
-    print("# The cut between two classes\n")
-    print(
-        "Metric of test rows, as a mean over tasks, in per cent: at even odds, and how many points"
-    )
-    print("more with the cut that suits held-out rows best: by their classes, by their odds (what")
-    print("`MultitaskClassifier(threshold=...)` does), and by means of the two. Means over splits")
-    print(
-        f"({TEXT_SEEDS} of text, {DRAWN_SEEDS} of drawn tables, each with {TEST_ROWS:,} test rows);"
-    )
-    print("± is the standard error over splits of the difference between odds and classes.\n")
+    print("# Decision threshold between two classes\n")
+    print("Metric of test rows, as a mean over tasks, in per cent: at probability one half, and")
+    print("the gain in points by the best threshold on held-out rows: for their classes, for")
+    print("probabilities (as in `MultitaskClassifier(threshold=...)`), and for weighted means of")
+    print(f"both. Means over splits ({TEXT_SEEDS} of text, {DRAWN_SEEDS} of simulated tables, each")
+    print(f"with {TEST_ROWS:,} test rows); ± is the standard error over splits of the difference")
+    print("between probabilities and classes.\n")
     versions = (f"{one.__name__} {one.__version__}" for one in (np, scipy, sklearn))
     print(f"Python {platform.python_version()}, {', '.join(versions)}; one core.")
     found = list(problems())
     for metric in METRICS:
         print(f"\n## {metric}\n")
-        print("| set | even odds | classes | half | four fifths odds | odds | ± |")
+        print("| set | one half | classes | 50 % prob. | 80 % prob. | probabilities | ± |")
         print("| --- " * 7 + "|")
         for name, splits in found:
             table = 100.0 * np.array([outcomes(metric, *split) for split in splits])
