@@ -21,8 +21,7 @@ import numpy as np
 from outside_tables import TABLES, is_classes, loaded, train_rows
 from sklearn.metrics import roc_auc_score
 
-from comtl_reproduction.cells import Row, Store
-from comtl_reproduction.runner import run_cells
+from comtl_reproduction.cells import Row, Store, run_cells
 from comtl_reproduction.statistics import differ, mean_and_error
 
 FOLDER = Path(__file__).resolve().parent

@@ -286,7 +286,7 @@ def test_modules_come_when_they_are_named():
 def test_missing_parts_are_named(name):
     with mock.patch.dict(sys.modules):
         for loaded in list(sys.modules):
-            if loaded.startswith((f"{name}.", "comtl.cli.commands")):
+            if loaded.startswith((f"{name}.", "comtl.cli.")):
                 del sys.modules[loaded]
         # What Python takes for a module that cannot be found.
         sys.modules[name] = None
@@ -322,7 +322,7 @@ def test_commands_of_other_distributions_are_found(folder, tmp_path, monkeypatch
     )
     (tmp_path / "other-1.dist-info").mkdir()
     (tmp_path / "other-1.dist-info" / "entry_points.txt").write_text(
-        "[comtl.cli.commands]\ntold = other_comtl:told\n"
+        "[comtl.commands]\ntold = other_comtl:told\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     assert run(folder, "told").stdout == "told\n"

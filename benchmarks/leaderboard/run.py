@@ -17,8 +17,7 @@ from methods import HINGES, NAMES, OURS, OWN, cells, scores
 from problems import PROBLEMS
 
 from comtl.saving.atomic import write_atomically
-from comtl_reproduction.cells import Cell, Store
-from comtl_reproduction.runner import run_cells
+from comtl_reproduction.cells import Cell, Store, run_cells
 from comtl_reproduction.statistics import mean_and_error, winners
 
 ROOT = Path(__file__).resolve().parents[2] / "docs"

@@ -102,7 +102,7 @@ def test_pairs_and_grids_for_text():
     assert len(tri.rank_settings(text=False)) == 49
     assert len(tri.rank_settings(text=True)) == 8
     assert [s["n_components"] for s in sparse.rank_settings(text=True)] == [2, 5, 10]
-    assert sparse.axes(text=False)["alpha_task"] == list(methods.DECADES)
+    assert sparse.axes(text=False)["alpha_task"] == methods.GRIDS["decades"]
     assert tri.model(text=True).loss == "squared" and not tri.model(text=True).standardize
 
 

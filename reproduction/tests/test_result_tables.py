@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from comtl_reproduction import newsgroups, paper, school, sensitivity, sentiment, synthetic
-from comtl_reproduction.catalogue import EXPERIMENTS
+from comtl_reproduction import newsgroups, regressions, sensitivity, sentiment
+from comtl_reproduction.command import EXPERIMENTS
 from comtl_reproduction.experiment import Options
-from comtl_reproduction.methods import METHODS
+from comtl_reproduction.tables import Entry, printed, tabulate
 
 
 def test_every_experiment_of_the_paper_is_there():
@@ -29,20 +29,40 @@ def test_cells_are_named_once_and_carry_the_columns_of_the_file(name):
 
 
 def test_the_tables_of_the_paper_are_covered():
-    assert set(paper.METHODS) <= set(METHODS)
-    assert len(synthetic.cells(Options())) == len(METHODS) * 5 * 5
-    assert len(school.cells(Options())) == len(METHODS) * 3 * 5
-    assert {cell.keys["data"] for cell in sentiment.cells(Options())} == set(
-        paper.SENTIMENT_COLUMNS
-    )
-    assert {cell.keys["data"] for cell in newsgroups.cells(Options())} == set(
-        paper.NEWSGROUPS_COLUMNS
-    )
+    for name, count in {"synthetic": 5, "school": 3, "sentiment": 7, "newsgroups": 10}.items():
+        rows, columns = (set(names) for names in zip(*printed(name), strict=True))
+        assert rows <= set(EXPERIMENTS[name].methods)
+        cells = EXPERIMENTS[name].cells(Options())
+        assert {cell.keys["data"] for cell in cells} == columns and len(columns) == count
+        assert len(cells) == len(EXPERIMENTS[name].methods) * count * 5
+    assert printed("sentiment")["TriFactor", "VII"] == Entry(0.632, 0.029, True)
+
+
+def test_a_table_has_means_errors_and_the_best():
+    values = {"STL": (4.8, 4.7, 4.9), "ITL": (2.0, 1.9, 2.1), "BiFactor": (1.9, 2.0, 1.8)}
+    rows = [
+        {"data": "syn1", "method": method, "repeat": str(repeat), "rmse": value}
+        for method, sample in values.items()
+        for repeat, value in enumerate((*sample, "" if method == "STL" else float("nan")))
+    ]
+    beside = {("SHAMO", "syn1"): Entry(3.63, 0.22), ("ITL", "syn1"): Entry(1.98, 0.08, True)}
+    table = tabulate(rows, "rmse", title="RMSE", row_order=["ITL", "MTL"], paper=beside)
+    assert table.rows == ("ITL", "STL", "BiFactor", "SHAMO")
+    assert table.markdown().splitlines() == [
+        "## RMSE (lower is better)",
+        "",
+        "| method | syn1 |",
+        "| --- | --- |",
+        "| ITL | **2.00 (0.06)**<br>*paper **1.98 (0.08)*** |",
+        "| STL | 4.80 (0.06) |",
+        "| BiFactor | **1.90 (0.06)** |",
+        "| SHAMO | *paper 3.63 (0.22)* |",
+    ]
 
 
 def test_more_repeats_add_cells_and_change_none():
     few, many = (
-        [tuple(cell.keys.items()) for cell in synthetic.cells(Options(repeats=count))]
+        [tuple(cell.keys.items()) for cell in regressions.SYNTHETIC.cells(Options(repeats=count))]
         for count in (2, 3)
     )
     assert set(few) < set(many)
@@ -94,8 +114,8 @@ def test_sensitivity_draws_a_figure_for_each_set(tmp_path):
 
 def test_a_cell_of_each_experiment_on_real_data(data_dir, monkeypatch):
     monkeypatch.setenv("COMTL_DATA", str(data_dir))
-    assert school.work("20%", "STL", 0)["rmse"] == pytest.approx(10.31, abs=0.08)
-    found = newsgroups.work(2, "ridge", 0)
+    assert regressions.work("20%", "STL", 0)["rmse"] == pytest.approx(10.31, abs=0.08)
+    found = newsgroups.work("Task 2", "ridge", 0)
     assert found["f"] > 0.9 and found["f_residual"] == ""
     assert set(found) == set(newsgroups.COLUMNS)
     # One task's majority is the other's minority: a pooled model has little to say.

@@ -12,9 +12,8 @@ import pytest
 
 import comtl
 import comtl_reproduction
-from comtl_reproduction.cells import Cell, ExperimentError, Store
+from comtl_reproduction.cells import Cell, ExperimentError, Store, run_cells
 from comtl_reproduction.experiment import Options, run_experiment
-from comtl_reproduction.runner import run_cells
 from toy_experiment import toy
 
 SCRIPT = Path(__file__).with_name("toy_experiment.py")

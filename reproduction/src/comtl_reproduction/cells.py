@@ -1,16 +1,20 @@
-"""Cells of an experiment, and the CSV file that keeps the finished ones."""
+"""Cells of an experiment, the CSV file that keeps the finished ones, and the run of the others."""
 
 from __future__ import annotations
 
 import csv
 import io
-import os
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, final
+from typing import Any, final
 
 import numpy as np
+from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+from threadpoolctl import threadpool_limits
 
 from comtl.saving.atomic import to_disk, write_atomically
 
@@ -27,23 +31,8 @@ class ExperimentError(Exception):
 class Cell:
     """Smallest piece of an experiment that is computed and kept by itself.
 
-    Parameters
-    ----------
-    keys : mapping
-        Value of each key column; what tells this cell from the others.
-    work : callable
-        A function at the top level of a module, so that other processes find it.
-    arguments : mapping
-        Keyword arguments of ``work``, which returns a mapping of the value columns.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.cells import Cell
-    >>> cell = Cell({"data": "syn1", "repeat": 0}, dict, {"rmse": 0.5})
-    >>> cell.name
-    'data=syn1, repeat=0'
-    >>> cell.work(**cell.arguments)
-    {'rmse': 0.5}
+    Its keys tell it from the others. ``work`` is a function at the top level of a module, so that
+    other processes find it, and returns a mapping of the value columns.
     """
 
     keys: Mapping[str, Any]
@@ -57,15 +46,7 @@ class Cell:
 
 
 def as_text(value: Any) -> str:
-    """Write a number with all its digits, or a short text as it is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl_reproduction.cells import as_text
-    >>> as_text(np.float64(0.1)), as_text(np.int64(3)), as_text("syn1")
-    ('0.1', '3', 'syn1')
-    """
+    """Write a number with all its digits, or a short text as it is."""
     text = str(np.asarray(value).item())
     if "\n" in text or "\r" in text:
         raise ValueError(f"a value is a number or one line of text, got {text!r}.")
@@ -73,14 +54,7 @@ def as_text(value: Any) -> str:
 
 
 def as_value(text: str) -> float | str:
-    """Read a number, or else the text as it is.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.cells import as_value
-    >>> as_value("0.1"), as_value("ridge")
-    (0.1, 'ridge')
-    """
+    """Read a number, or else the text as it is."""
     try:
         return float(text)
     except ValueError:
@@ -93,32 +67,11 @@ class Store:
 
     Rows are appended as cells end, in any order; :meth:`finish` puts them in the order of the
     cells, so that the file tells nothing of interruptions or of the number of processes.
-
-    Parameters
-    ----------
-    path : path
-        The file; it need not exist.
-    key_columns, value_columns : sequence of str
-        Its header.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from comtl_reproduction.cells import Cell, Store
-    >>> cell = Cell({"data": "syn1"}, dict, {"rmse": 0.5})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = Store(Path(folder, "toy.csv"), ["data"], ["rmse"])
-    ...     store.append(cell, {"rmse": 0.5})
-    ...     cell in store, store.rows()
-    (True, [{'data': 'syn1', 'rmse': 0.5}])
     """
 
-    def __init__(
-        self, path: Path, key_columns: Sequence[str], value_columns: Sequence[str]
-    ) -> None:
+    def __init__(self, path: Path, keys: Sequence[str], values: Sequence[str]) -> None:
         self.path = Path(path)
-        self.key_columns, self.value_columns = tuple(key_columns), tuple(value_columns)
+        self._keys, self._values = tuple(keys), tuple(values)
         self._found = self._read()
 
     def __contains__(self, cell: Cell) -> bool:
@@ -126,23 +79,26 @@ class Store:
 
     def key(self, cell: Cell) -> Texts:
         """Key columns of a cell, as they stand in the file."""
-        return _texts("keys", cell, cell.keys, self.key_columns)
+        return _texts("keys", cell, cell.keys, self._keys)
 
     def append(self, cell: Cell, values: Mapping[str, Any]) -> None:
         """Put a finished cell on disk at once."""
-        key, texts = self.key(cell), _texts("values", cell, values, self.value_columns)
+        key, texts = self.key(cell), _texts("values", cell, values, self._values)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a+b") as file:
-            _cut_torn_line(file)
-            header = [] if file.seek(0, os.SEEK_END) else [self._header]
-            file.write(_encoded([*header, key + texts]))
+            file.seek(0)
+            content = file.read()
+            whole = _whole_lines(content)
+            if whole != content:
+                file.truncate(len(whole))
+            file.write(_encoded([*([] if whole else [self._header]), key + texts]))
             to_disk(file)
         self._found[key] = texts
 
     def finish(self, cells: Sequence[Cell]) -> None:
         """Rewrite the file in the order of the cells; rows of other cells follow, sorted."""
         # Another run, say of other methods, may have added rows meanwhile.
-        self._found = found = self._read()
+        found = self._read()
         wanted = [key for key in map(self.key, cells) if key in found]
         others = sorted(found.keys() - set(wanted))
         self._found = {key: found[key] for key in wanted + others}
@@ -152,29 +108,26 @@ class Store:
     def rows(self) -> list[Row]:
         """Return all rows: keys as text, values as numbers where they are numbers."""
         return [
-            dict(zip(self.key_columns, key, strict=True))
-            | dict(zip(self.value_columns, map(as_value, texts), strict=True))
+            dict(zip(self._header, (*key, *map(as_value, texts)), strict=True))
             for key, texts in self._found.items()
         ]
 
     @property
     def _header(self) -> Texts:
-        return self.key_columns + self.value_columns
+        return self._keys + self._values
 
     def _read(self) -> dict[Texts, Texts]:
         if not self.path.exists():
             return {}
-        content = self.path.read_bytes()
-        # What follows the last newline was torn off by a crash: that cell is not done.
-        whole = content[: content.rfind(b"\n") + 1].decode("utf-8")
-        lines = [tuple(line) for line in csv.reader(io.StringIO(whole, newline=""))]
+        text = _whole_lines(self.path.read_bytes()).decode("utf-8")
+        lines = [tuple(line) for line in csv.reader(io.StringIO(text, newline=""))]
         width = len(self._header)
         if lines and (lines[0] != self._header or any(len(line) != width for line in lines)):
             raise ExperimentError(
                 f"{self.path} does not have the columns {','.join(self._header)} throughout: it is "
                 "of another version or damaged. Move it away, or write to another folder (--out)."
             )
-        count = len(self.key_columns)
+        count = len(self._keys)
         return {line[:count]: line[count:] for line in lines[1:]}
 
 
@@ -192,9 +145,66 @@ def _encoded(lines: Sequence[Texts]) -> bytes:
     return text.getvalue().encode("utf-8")
 
 
-def _cut_torn_line(file: BinaryIO) -> None:
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(size - 1, 0))
-    if size and file.read(1) != b"\n":
-        file.seek(0)
-        file.truncate(file.read().rfind(b"\n") + 1)
+def _whole_lines(content: bytes) -> bytes:
+    """Leave out what a crash has torn off after the last newline: that cell is not done."""
+    return content[: content.rfind(b"\n") + 1]
+
+
+Outcomes = Generator[tuple[int, Mapping[str, Any], float], None, None]
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    store: Store,
+    times: Store,
+    *,
+    jobs: int = 1,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """Compute the missing cells and keep each as it ends; at last put the files in order.
+
+    Results do not depend on ``jobs``, the number of processes: every cell runs with one thread of
+    BLAS. When a cell fails or the user interrupts, what has ended stays in the files and the next
+    run goes on from there. ``report`` is told the number of cells done and wanted.
+    """
+    if len({store.key(cell) for cell in cells}) < len(cells):
+        raise ValueError("two cells have the same keys.")
+    missing = [index for index, cell in enumerate(cells) if cell not in store]
+    done = len(cells) - len(missing)
+    report(done, len(cells))
+    with closing(_outcomes(cells, missing, jobs)) as outcomes:
+        for index, values, seconds in outcomes:
+            # Seconds first: a cell counts as done by its values.
+            times.append(cells[index], {"seconds": seconds})
+            store.append(cells[index], values)
+            done += 1
+            report(done, len(cells))
+    for file in (times, store):
+        file.finish(cells)
+
+
+def _outcomes(cells: Sequence[Cell], missing: Sequence[int], jobs: int) -> Outcomes:
+    if jobs == 1:
+        yield from (_timed(index, cells[index]) for index in missing)
+        return
+    with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+        # One cell at a time, so that each is on disk as soon as it ends.
+        pool = Parallel(return_as="generator_unordered", batch_size=1)
+    try:
+        yield from pool(delayed(_timed)(index, cells[index]) for index in missing)
+    except TerminatedWorkerError:
+        raise ExperimentError(
+            "a process was killed, perhaps for lack of memory. What is finished is kept: the same "
+            "command goes on, with fewer processes (--jobs) if memory is short."
+        ) from None
+
+
+def _timed(index: int, cell: Cell) -> tuple[int, Mapping[str, Any], float]:
+    begun = time.perf_counter()
+    try:
+        with threadpool_limits(1):
+            values = cell.work(**cell.arguments)
+    except Exception as error:
+        text = " ".join(str(error).split())
+        raise ExperimentError(f"cell {cell.name} failed: {type(error).__name__}: {text}") from error
+    return index, values, time.perf_counter() - begun

@@ -15,23 +15,24 @@ from rich.console import Console
 from comtl.cli.progress_bar import progress
 from comtl.cli.running import INTERRUPTED
 
-from .catalogue import EXPERIMENTS
 from .cells import ExperimentError
+from .convergence import CONVERGENCE
 from .experiment import Experiment, Options, run_experiment
+from .newsgroups import NEWSGROUPS
+from .regressions import SCHOOL, SYNTHETIC
+from .sensitivity import SENSITIVITY
+from .sentiment import SENTIMENT
 
+EXPERIMENTS = {
+    experiment.name: experiment
+    for experiment in (SYNTHETIC, SCHOOL, SENTIMENT, NEWSGROUPS, SENSITIVITY, CONVERGENCE)
+}
+"""Experiments by the name that the command line knows them by."""
 ALL = "all"
 
 
 def reproduce_command(experiments: Mapping[str, Experiment]) -> click.Command:
-    """Return the command that runs one of these experiments, or all.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.command import reproduce_command
-    >>> from comtl_reproduction.catalogue import EXPERIMENTS
-    >>> reproduce_command(EXPERIMENTS).name
-    'reproduce'
-    """
+    """Return the command that runs one of these experiments, or all."""
 
     @click.command("reproduce", short_help="Run an experiment of the paper.")
     @click.argument("name", type=click.Choice([*experiments, ALL]))
@@ -87,15 +88,7 @@ def reproduce_command(experiments: Mapping[str, Experiment]) -> click.Command:
 
 
 def known_methods(text: str, experiments: Sequence[Experiment]) -> tuple[str, ...]:
-    """Names of methods as the experiments spell them, from a list with commas.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.command import known_methods
-    >>> from comtl_reproduction.catalogue import EXPERIMENTS
-    >>> known_methods("bifactor, TriFactor", [EXPERIMENTS["convergence"]])
-    ('BiFactor', 'TriFactor')
-    """
+    """Names of methods as the experiments spell them, from a list with commas."""
     known = {m.casefold(): m for experiment in experiments for m in experiment.methods}
     names = [part.strip() for part in text.split(",") if part.strip()]
     unknown = [part for part in names if part.casefold() not in known]

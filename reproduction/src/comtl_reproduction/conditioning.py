@@ -26,14 +26,7 @@ EXPLICIT_UNKNOWNS = 800
 
 
 def synthetic(name: str, seed: int, **sizes: int) -> Any:
-    """Return a synthetic set.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.conditioning import synthetic
-    >>> synthetic("syn1", 0).X.shape
-    (750, 20)
-    """
+    """Return a synthetic set."""
     return SYNTHETIC[name](random_state=seed, **sizes)
 
 
@@ -44,12 +37,6 @@ def feature_system(
 
     Correlated features have a covariance with eigenvalues 1, 1/4, 1/9, ...; a random point has
     standard normal factors.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.conditioning import SCENES, feature_system
-    >>> feature_system((6, 4, 2), SCENES[0], 0.1, 0.1, 0).size
-    13
     """
     P, T, K = size
     rng = np.random.default_rng(seed)
@@ -74,15 +61,7 @@ def feature_system(
 
 
 def condition_number(system: FeatureSystem, explicit: int = EXPLICIT_UNKNOWNS) -> float:
-    """Largest over smallest eigenvalue, by Lanczos where there are many unknowns.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.conditioning import SCENES, condition_number, feature_system
-    >>> system = feature_system((6, 4, 2), SCENES[0], 0.1, 0.1, 0)
-    >>> abs(condition_number(system) / condition_number(system, explicit=0) - 1) < 0.01
-    True
-    """
+    """Largest over smallest eigenvalue, by Lanczos where there are many unknowns."""
     size = system.size
     if size <= explicit:
         values = np.linalg.eigvalsh(system.matrix())
@@ -106,15 +85,7 @@ def condition_number(system: FeatureSystem, explicit: int = EXPLICIT_UNKNOWNS) -
 def count_iterations(
     size: tuple[int, int, int], scene: str, strength: float, smoothing: float, seed: int
 ) -> dict[str, Any]:
-    """Count iterations of one step for ``F`` to a relative residual of 1e-6.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.conditioning import SCENES, count_iterations
-    >>> found = count_iterations((20, 10, 2), SCENES[1], 0.1, 0.1, 0)
-    >>> found["preconditioned"] < found["plain"]
-    True
-    """
+    """Count iterations of one step for ``F`` to a relative residual of 1e-6."""
     system = feature_system(size, scene, strength, smoothing, seed)
     right = system.right()
     counts = {}

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from comtl.models.cofactor_estimators import BiFactorRegressor, TriFactorRegressor
 from comtl.rows.fit_input import FitInput
@@ -17,9 +18,11 @@ from comtl.rows.fit_input import FitInput
 from .cells import Cell, Row
 from .conditioning import CG_TOLERANCE, SCENES, count_iterations, synthetic
 from .experiment import Experiment, Options
-from .figures import Lines, Series, compose, save
-from .figures import series as series_of
+from .figures import Panel, draw_lines, draw_points, finish, save
 from .tables import Table, tabulate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SETS = ("syn1", "syn2", "syn3", "syn4", "syn5")
 MODELS: dict[str, Callable[..., Any]] = {
@@ -35,14 +38,7 @@ STRENGTHS = ((0.1, 0.1), (0.1, 1e-3), (10.0, 0.1), (10.0, 1e-3), (1000.0, 0.1), 
 
 
 def count_sweeps(name: str, method: str, tol: float, seed: int) -> dict[str, Any]:
-    """Fit a model with five columns a factor, λ1 = 0.1 and λ2 = 1, and count the sweeps.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.convergence import count_sweeps
-    >>> count_sweeps("syn1", "BiFactor", 1e-3, 0)["sweeps"] < 100
-    True
-    """
+    """Fit a model with five columns a factor, λ1 = 0.1 and λ2 = 1, and count the sweeps."""
     data = synthetic(name, seed)
     free = {"core_penalty": None} if method == "TriFactor-free" else {}
     settings = {"alpha_feature": 0.1, "alpha_task": 1.0, "tol": tol, "max_iter": 5000}
@@ -53,15 +49,7 @@ def count_sweeps(name: str, method: str, tol: float, seed: int) -> dict[str, Any
 
 
 def cells(options: Options) -> list[Cell]:
-    """Cells of the experiment; a quick run has two repeats, one tolerance and no large system.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.convergence import cells
-    >>> from comtl_reproduction.experiment import Options
-    >>> len(cells(Options(quick=True, repeats=1, methods=("BiFactor",))))
-    5
-    """
+    """Cells of the experiment; a quick run has two repeats, one tolerance and no large system."""
     count = min(options.repeats, 2) if options.quick else options.repeats
     sweeps = [
         Cell(
@@ -80,13 +68,18 @@ def cells(options: Options) -> list[Cell]:
     sizes = [(size, count) for size in small] + [(largest, 0 if options.quick else 1)]
     iterations = [
         Cell(
-            _keys("iterations", name, f"λ1={strength:g} ε={smoothing:g}", "CG", seed),
+            _keys(
+                "iterations",
+                "P={} T={} K={}, ".format(*size) + scene,
+                f"λ1={strength:g} ε={smoothing:g}",
+                "CG",
+                seed,
+            ),
             count_iterations,
             dict(size=size, scene=scene, strength=strength, smoothing=smoothing, seed=seed),
         )
         for size, repeats in sizes
         for scene in SCENES
-        for name in ["P={} T={} K={}, ".format(*size) + scene]
         for strength, smoothing in STRENGTHS
         for seed in range(repeats)
     ]
@@ -97,43 +90,6 @@ def _keys(part: str, data: str, setting: str, method: str, repeat: int) -> dict[
     return {"part": part, "data": data, "setting": setting, "method": method, "repeat": repeat}
 
 
-def summary(rows: Sequence[Row]) -> list[Table]:
-    """Tables of sweeps and of iterations.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.convergence import summary
-    >>> summary([])
-    []
-    """
-    tables = []
-    for setting in dict.fromkeys(row["setting"] for row in _part(rows, "sweeps")):
-        chosen = [row for row in _part(rows, "sweeps") if row["setting"] == setting]
-        title = f"Sweeps to convergence, relative {setting}"
-        tables.append(tabulate(chosen, "sweeps", title=title, lower_is_better=None, digits=1))
-    for data in dict.fromkeys(row["data"] for row in _part(rows, "iterations")):
-        chosen = [row for row in _part(rows, "iterations") if row["data"] == data]
-        # One row of the file has three figures: here each becomes a row of the table.
-        melted = [
-            {**row, "figure": label, "value": row[value]}
-            for value, label in FIGURES.items()
-            for row in chosen
-        ]
-        title = f"CG iterations of one F step to 1e-6: {data}"
-        tables.append(
-            tabulate(
-                melted,
-                "value",
-                title=title,
-                row="setting",
-                column="figure",
-                lower_is_better=None,
-                digits=0,
-            )
-        )
-    return tables
-
-
 FIGURES = {
     "condition": "condition number",
     "plain": "iterations, no preconditioner",
@@ -141,56 +97,59 @@ FIGURES = {
 }
 
 
-def _part(rows: Sequence[Row], part: str) -> list[Row]:
-    return [row for row in rows if row["part"] == part]
+def summary(rows: Sequence[Row]) -> list[Table]:
+    """Tables of sweeps and of iterations."""
+    tables = []
+    for setting, chosen in _parts(rows, "sweeps", "setting"):
+        title = f"Sweeps to convergence, relative {setting}"
+        tables.append(tabulate(chosen, "sweeps", title=title, lower_is_better=None, digits=1))
+    form: dict[str, Any] = {"row": "setting", "column": "figure", "lower_is_better": None}
+    for data, chosen in _parts(rows, "iterations", "data"):
+        # One row of the file has three figures: here each becomes a row of the table.
+        melted = [
+            {**row, "figure": label, "value": row[value]}
+            for value, label in FIGURES.items()
+            for row in chosen
+        ]
+        title = f"CG iterations of one F step to 1e-6: {data}"
+        tables.append(tabulate(melted, "value", title=title, digits=0, **form))
+    return tables
+
+
+def _parts(rows: Sequence[Row], part: str, key: str) -> list[tuple[str, list[Row]]]:
+    """Rows of a part of the experiment, by a key column."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["part"] == part:
+            found.setdefault(row[key], []).append(row)
+    return list(found.items())
 
 
 def figures(rows: Sequence[Row], stem: Path) -> list[Path]:
-    """Draw sweeps by data set, and iterations against the condition number.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from comtl_reproduction.convergence import figures
-    >>> figures([], Path("convergence"))
-    []
-    """
-    panels = []
-    for setting in dict.fromkeys(row["setting"] for row in _part(rows, "sweeps")):
-        chosen = [row for row in _part(rows, "sweeps") if row["setting"] == setting]
-        names = tuple(dict.fromkeys(row["data"] for row in chosen))
-        placed = [{**row, "place": names.index(row["data"])} for row in chosen]
-        lines = series_of(placed, "sweeps", x="place")
-        title = f"Sweeps to convergence, {setting}"
-        panels.append(Lines(title, "data", "sweeps", lines, log_y=True, joined=False, ticks=names))
-    points = _part(rows, "iterations")
+    """Draw sweeps by data set, and iterations against the condition number."""
+    panels: list[Panel] = []
+    for setting, chosen in _parts(rows, "sweeps", "setting"):
+        form: dict[str, Any] = {"labels": ("data", "sweeps"), "scales": "y"}
+        form |= {"title": f"Sweeps to convergence, {setting}"}
+        ticks = tuple(dict.fromkeys(row["data"] for row in chosen))
+        form |= {"value": "sweeps", "x": "data", "ticks": ticks}
+        panels.append(partial(draw_lines, rows=chosen, **form))
+    points = [row for row in rows if row["part"] == "iterations"]
     if points:
-        conditions = sorted(float(row["condition"]) for row in points)
-        clouds = [
-            Series(
-                label,
-                tuple(float(row["condition"]) for row in points),
-                tuple(float(row[value]) for row in points),
-            )
-            for value, label in (
-                ("plain", "no preconditioner"),
-                ("preconditioned", "two-term Sylvester"),
-            )
-        ]
-        bound = tuple(0.5 * math.sqrt(k) * math.log(2.0 / CG_TOLERANCE) for k in conditions)
-        panels.append(
-            Lines(
-                "One F step to a relative residual of 1e-6",
-                "condition number",
-                "CG iterations",
-                tuple(clouds),
-                log_x=True,
-                log_y=True,
-                joined=False,
-                guide=Series("½ √κ ln(2/tol)", tuple(conditions), bound),
-            )
-        )
-    return save(compose(panels), stem) if panels else []
+        panels.append(partial(_draw_iterations, rows=points))
+    return save(panels, stem) if panels else []
+
+
+def _draw_iterations(axes: Axes, rows: Sequence[Row]) -> None:
+    conditions = [float(row["condition"]) for row in rows]
+    for index, label in enumerate(("no preconditioner", "two-term Sylvester")):
+        value = ("plain", "preconditioned")[index]
+        draw_points(axes, index, label, x=conditions, y=[float(row[value]) for row in rows])
+    ordered = sorted(conditions)
+    bound = [0.5 * math.sqrt(k) * math.log(2.0 / CG_TOLERANCE) for k in ordered]
+    axes.plot(ordered, bound, color="grey", linestyle="--", label="½ √κ ln(2/tol)")
+    labels = ("condition number", "CG iterations")
+    finish(axes, "One F step to a relative residual of 1e-6", labels, "xy")
 
 
 CONVERGENCE = Experiment(

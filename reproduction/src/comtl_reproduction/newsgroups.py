@@ -15,33 +15,34 @@ import numpy as np
 from comtl.models.factor_model import FactorModel
 from comtl.rows.fit_input import FitInput
 
-from . import paper
 from .cells import Cell, Row
-from .experiment import Experiment, Options
+from .experiment import KEYS, Experiment, Options, table_cells
 from .loaders import load_newsgroups
 from .methods import METHODS
 from .metrics import choose_cut
-from .tables import Table, tabulate
+from .paper import PAPER
+from .tables import Table, printed, tabulate
 from .text import FOLDS, held_out_scores, scored
 from .tuning import setting_text, tune
 
 NAMES = ("ridge", "GO-MTL", "FMTL", "BiFactor", "TriFactor")
 QUICK = ("ridge", "BiFactor")
+TASKS = tuple(PAPER["newsgroups"]["pairs"])
 COLUMNS = ("f", "f_cut", "f_residual", "f_cut_residual", "setting")
 ROWS = ("ridge", *NAMES[1:], *(f"{name} + residual" for name in NAMES[1:]))
 """Rows of the tables."""
 
 
-def work(target: int, method: str, seed: int) -> dict[str, Any]:
+def work(data: str, method: str, repeat: int) -> dict[str, Any]:
     """Figures of one cell: within the span of the factors, and with a residual beyond it."""
-    data = load_newsgroups(target, random_state=seed)
-    new = FitInput(data.X_target, data.y_target, data.task_target)
-    test = FitInput(data.X_test, data.y_test, data.task_test)
+    posts = load_newsgroups(1 + TASKS.index(data), random_state=repeat)
+    new = FitInput(posts.X_target, posts.y_target, posts.task_target)
+    test = FitInput(posts.X_test, posts.y_test, posts.task_test)
     if method == "ridge":
         tuned = tune(METHODS["ITL"], new, text=True)
         models = {"": (tuned.model, held_out_scores(tuned.model, new))}
     else:
-        tuned = tune(METHODS[method], FitInput(data.X, data.y, data.task), text=True)
+        tuned = tune(METHODS[method], FitInput(posts.X, posts.y, posts.task), text=True)
         endings = {"": False, "_residual": True}
         models = {end: _adapted(tuned.model, new, residual=own) for end, own in endings.items()}
     found: dict[str, Any] = {**dict.fromkeys(COLUMNS, ""), "setting": setting_text(tuned.setting)}
@@ -66,53 +67,26 @@ def _adapted(
 
 
 def cells(options: Options) -> list[Cell]:
-    """Cells of the table; a quick run has one new task and one repeat.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.experiment import Options
-    >>> from comtl_reproduction.newsgroups import cells
-    >>> len(cells(Options(repeats=5, methods=("ridge",))))
-    50
-    """
-    return [
-        Cell(
-            {"data": f"Task {target}", "method": method, "repeat": seed},
-            work,
-            {"target": target, "method": method, "seed": seed},
-        )
-        for seed in range(1 if options.quick else options.repeats)
-        for target in range(1, 2 if options.quick else 11)
-        for method in (QUICK if options.quick else NAMES)
-        if options.wants(method)
-    ]
+    """Cells of the table; a quick run has one new task and one repeat."""
+    return table_cells(
+        work,
+        ("repeat", "data", "method"),
+        data=TASKS[: 1 if options.quick else None],
+        method=filter(options.wants, QUICK if options.quick else NAMES),
+        repeat=options.seeds(),
+    )
 
 
 def summary(rows: Sequence[Row]) -> list[Table]:
-    """Macro-F of each new task, and the mean over them.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.newsgroups import summary
-    >>> len(summary([]))
-    4
-    """
+    """Macro-F of each new task, and the mean over them."""
     settings: dict[str, Any] = {"row_order": ROWS, "lower_is_better": False}
-    titles = {"f": "cut at zero", "f_cut": "cut chosen on the new task's training rows"}
+    titles = {"f": "threshold zero", "f_cut": "threshold chosen on the new task's training rows"}
     tables = []
     for value, title in titles.items():
-        told = _told(rows, value)
-        tables += [
-            tabulate(
-                told,
-                "f",
-                title=f"Macro-F, {title}",
-                column_order=paper.NEWSGROUPS_COLUMNS,
-                paper=paper.NEWSGROUPS,
-                **settings,
-            ),
-            tabulate(_means(told), "f", title=f"Macro-F, {title}, means", digits=3, **settings),
-        ]
+        told, title = _told(rows, value), f"Macro-F, {title}"
+        beside: dict[str, Any] = {"column_order": TASKS, "paper": printed("newsgroups")}
+        tables.append(tabulate(told, "f", title=title, **beside, **settings))
+        tables.append(tabulate(_means(told), "f", title=f"{title}, means", digits=3, **settings))
     return tables
 
 
@@ -131,7 +105,7 @@ def _means(rows: Sequence[Row]) -> list[Row]:
     found: dict[tuple[str, str], dict[str, float]] = {}
     for row in rows:
         found.setdefault((row["method"], row["repeat"]), {})[row["data"]] = float(row["f"])
-    groups = {"tasks 1-6": paper.NEWSGROUPS_COLUMNS[:6], "all tasks": paper.NEWSGROUPS_COLUMNS}
+    groups = {"tasks 1-6": TASKS[:6], "all tasks": TASKS}
     return [
         {
             "data": name,
@@ -149,7 +123,7 @@ NEWSGROUPS = Experiment(
     "newsgroups",
     "Transfer to a new pair of newsgroups",
     NAMES,
-    ("data", "method", "repeat"),
+    KEYS,
     COLUMNS,
     cells,
     summary,

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +18,30 @@ from comtl.rows.fit_input import FitInput
 
 from .cells import Cell, Row
 from .experiment import Experiment, Options
-from .figures import Lines, Panel, compose, heat, save, series
+from .figures import Panel, draw_heat, draw_lines, save
 from .loaders import load_school, load_sentiment
-from .methods import DECADES, METHODS, RANKS
+from .methods import GRIDS, METHODS
 from .metrics import macro_f, rmse
 from .tables import Table, tabulate
 
 NAMES = ("GO-MTL", "BiFactor", "TriFactor")
-SETS = ("syn5", "school", "sentiment")
+SETS: dict[str, Callable[..., Any]] = {
+    "syn5": make_syn5,
+    "school": partial(load_school, train_share=0.2),
+    "sentiment": partial(load_sentiment, "II"),
+}
 METRICS = {"syn5": "RMSE", "school": "RMSE", "sentiment": "macro-F"}
-FEW = (2, 5, 10, 15)
-"""Columns of a quick run, and of text for K1 and K2."""
+RANKS, FEW = GRIDS["ranks"], (2, 5, 10, 15)
+"""Columns; those of a quick run, and of text for K1 and K2."""
+KEYS = ("part", "data", "method", "alpha_task", "K1", "K2", "repeat")
 
 
 def work(data: str, method: str, alpha: float, K1: int, K2: int, seed: int) -> dict[str, Any]:
-    """Test error of one setting.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.sensitivity import work
-    >>> work("syn5", "BiFactor", 0.1, 5, 5, 0)["value"] < 5.0
-    True
-    """
+    """Test error of one setting."""
     kind, text = METHODS[method], data == "sentiment"
     ranks = dict(zip(kind.ranks, (K1, K2), strict=False))
     model = kind.model(text=text, alpha_task=alpha, **ranks)
-    rows = _load(data, seed)
+    rows = SETS[data](random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model._fit_quietly(FitInput(rows.X, rows.y, rows.task))
@@ -52,113 +51,70 @@ def work(data: str, method: str, alpha: float, K1: int, K2: int, seed: int) -> d
     return {"value": rmse(rows.y_test, guess, rows.task_test)["rmse"]}
 
 
-def _load(data: str, seed: int) -> Any:
-    if data == "syn5":
-        return make_syn5(random_state=seed)
-    if data == "school":
-        return load_school(train_share=0.2, random_state=seed)
-    return load_sentiment("II", random_state=seed)
-
-
 def cells(options: Options) -> list[Cell]:
-    """Cells of the figures; a quick run has syn5 and few settings.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.experiment import Options
-    >>> from comtl_reproduction.sensitivity import cells
-    >>> len(cells(Options(quick=True, methods=("BiFactor",))))
-    11
-    """
-    count = 1 if options.quick else options.repeats
-    settings = []
-    for data in SETS[:1] if options.quick else SETS:
+    """Cells of the figures; a quick run has syn5 and few settings."""
+    settings: list[tuple[Any, ...]] = []
+    for data in list(SETS)[:1] if options.quick else SETS:
         for method in filter(options.wants, NAMES):
-            settings += [("lambda2", data, method, alpha, 2, 2) for alpha in DECADES]
-            ranks = FEW if options.quick else RANKS
-            both = FEW if options.quick or data == "sentiment" else RANKS
-            pairs = [(K, K) for K in ranks]
+            settings += [("lambda2", data, method, alpha, 2, 2) for alpha in GRIDS["decades"]]
+            pairs = [(K, K) for K in (FEW if options.quick else RANKS)]
             if method == "TriFactor":
+                both = FEW if options.quick or data == "sentiment" else RANKS
                 pairs = [(K1, K2) for K1 in both for K2 in both]
             settings += [("ranks", data, method, 0.1, *pair) for pair in pairs]
+    names = ("data", "method", "alpha", "K1", "K2", "seed")
     return [
         Cell(
-            {
-                "part": part,
-                "data": data,
-                "method": method,
-                "alpha_task": alpha,
-                "K1": K1,
-                "K2": K2,
-                "repeat": seed,
-            },
+            dict(zip(KEYS, (*setting, seed), strict=True)),
             work,
-            {"data": data, "method": method, "alpha": alpha, "K1": K1, "K2": K2, "seed": seed},
+            dict(zip(names, (*setting[1:], seed), strict=True)),
         )
-        for part, data, method, alpha, K1, K2 in settings
-        for seed in range(count)
+        for setting in settings
+        for seed in options.seeds()
     ]
 
 
-def summary(rows: Sequence[Row]) -> list[Table]:
-    """Figures against λ2 and against K, a table for each set.
+def _parts(rows: Sequence[Row], data: str) -> tuple[list[Row], list[Row], list[Row]]:
+    """Rows of a set where λ2 varies, where one K does, and where K1 and K2 do."""
+    own = [row for row in rows if row["data"] == data]
+    ranks = [row for row in own if row["part"] == "ranks"]
+    equal = [row for row in ranks if row["K1"] == row["K2"]]
+    both = [row for row in ranks if row["method"] == "TriFactor"]
+    return [row for row in own if row["part"] == "lambda2"], equal, both
 
-    Examples
-    --------
-    >>> from comtl_reproduction.sensitivity import summary
-    >>> summary([])
-    []
-    """
-    tables = []
-    for data in SETS:
-        own = [row for row in rows if row["data"] == data]
-        for part, column, name in (("lambda2", "alpha_task", "λ2, K = 2"), ("ranks", "K1", "K")):
-            chosen = [row for row in own if row["part"] == part and row["K1"] == row["K2"]]
-            if chosen:
-                tables.append(
-                    tabulate(
-                        chosen,
-                        "value",
-                        title=f"{data}: {METRICS[data]} by {name}",
-                        row="method",
-                        column=column,
-                        row_order=NAMES,
-                        lower_is_better=None,
-                        digits=3,
-                    )
-                )
-    return tables
+
+def summary(rows: Sequence[Row]) -> list[Table]:
+    """Figures against λ2 and against K, a table for each set."""
+    form: dict[str, Any] = {"row_order": NAMES, "lower_is_better": None, "digits": 3}
+    return [
+        tabulate(part, "value", title=f"{data}: {metric} by {name}", column=column, **form)
+        for data, metric in METRICS.items()
+        for part, column, name in zip(
+            _parts(rows, data), ("alpha_task", "K1"), ("λ2, K = 2", "K"), strict=False
+        )
+        if part
+    ]
 
 
 def figures(rows: Sequence[Row], stem: Path) -> list[Path]:
     """One figure for each set: lines over λ2 and K, and a map over K1 × K2."""
     written = []
-    for data in SETS:
-        own = [row for row in rows if row["data"] == data]
-        if not own:
+    for data, metric in METRICS.items():
+        strengths, ranks, both = _parts(rows, data)
+        if not (strengths or ranks):
             continue
-        metric, panels = METRICS[data], list[Panel]()
-        chosen = [row for row in own if row["part"] == "lambda2"]
-        lines = series(chosen, "value", x="alpha_task", order=NAMES)
-        panels.append(Lines(f"{data}, K = 2", "λ2", metric, lines, log_x=True))
-        chosen = [row for row in own if row["part"] == "ranks" and row["K1"] == row["K2"]]
-        lines = series(chosen, "value", x="K1", order=NAMES)
-        panels.append(Lines(f"{data}, λ2 = 0.1", "K (K1 = K2 for TriFactor)", metric, lines))
-        chosen = [row for row in own if row["part"] == "ranks" and row["method"] == "TriFactor"]
-        if chosen:
-            panels.append(
-                heat(
-                    chosen,
-                    "value",
-                    x="K1",
-                    y="K2",
-                    title=f"{data}, TriFactor, λ2 = 0.1",
-                    x_label="K1",
-                    y_label="K2",
-                    value_label=metric,
-                )
-            )
-        written += save(compose(panels, columns=3), stem, f"-{data}")
+        lines = partial(draw_lines, value="value", order=NAMES)
+        by_strength: dict[str, Any] = {"x": "alpha_task", "labels": ("λ2", metric), "scales": "x"}
+        by_rank: dict[str, Any] = {"x": "K1", "labels": ("K (K1 = K2 for TriFactor)", metric)}
+        map_of: dict[str, Any] = {"value": "value", "x": "K1", "y": "K2", "label": metric}
+        panels: list[Panel] = [
+            partial(lines, rows=strengths, title=f"{data}, K = 2", **by_strength),
+            partial(lines, rows=ranks, title=f"{data}, λ2 = 0.1", **by_rank),
+        ]
+        if both:
+            title = f"{data}, TriFactor, λ2 = 0.1"
+            panels.append(partial(draw_heat, rows=both, title=title, **map_of))
+        written += save(panels, stem.with_name(f"{stem.name}-{data}"), columns=3)
     return written
 
 
@@ -166,7 +122,7 @@ SENSITIVITY = Experiment(
     "sensitivity",
     "Sensitivity to λ2, K, K1 and K2",
     NAMES,
-    ("part", "data", "method", "alpha_task", "K1", "K2", "repeat"),
+    KEYS,
     ("value",),
     cells,
     summary,

@@ -7,77 +7,57 @@ from typing import Any
 
 from comtl.rows.fit_input import FitInput
 
-from . import paper
 from .cells import Cell, Row
-from .experiment import Experiment, Options
+from .experiment import KEYS, Experiment, Options, table_cells
 from .loaders import load_sentiment
 from .methods import METHODS
-from .tables import Table, tabulate
+from .paper import PAPER
+from .tables import Table, printed, tabulate
 from .text import COLUMNS, fit_and_score
 
-NAMES = (*paper.METHODS, "FMTL", "MTRL", "mean-regularised", "BiFactor-shared")
+NAMES = (
+    *("STL", "ITL", "SHAMO", "CMTL", "MTFL", "GO-MTL", "BiFactor", "TriFactor"),
+    *("FMTL", "MTRL", "mean-regularised", "BiFactor-shared"),
+)
+"""The paper's methods, and others."""
 QUICK = ("STL", "BiFactor")
+SETS = PAPER["sentiment"]["columns"]
+TITLES = {
+    "f_cut": "Macro-F, threshold chosen on training rows, mean over tasks",
+    "f": "Macro-F, threshold zero, mean over tasks",
+    "f_cut_pooled": "Macro-F, threshold chosen on training rows, pooled",
+}
 
 
-def work(experiment: str, method: str, seed: int) -> dict[str, Any]:
+def work(data: str, method: str, repeat: int) -> dict[str, Any]:
     """Figures of one cell."""
-    data = load_sentiment(experiment, random_state=seed)
+    rows = load_sentiment(data, random_state=repeat)
     train, test = (
-        FitInput(data.X, data.y, data.task),
-        FitInput(data.X_test, data.y_test, data.task_test),
+        FitInput(rows.X, rows.y, rows.task),
+        FitInput(rows.X_test, rows.y_test, rows.task_test),
     )
     return fit_and_score(METHODS[method], train, test)
 
 
 def cells(options: Options) -> list[Cell]:
-    """Cells of the table; a quick run has two methods on Experiment II and one repeat.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.experiment import Options
-    >>> from comtl_reproduction.sentiment import cells
-    >>> len(cells(Options(repeats=5, methods=("ITL",))))
-    35
-    """
-    return [
-        Cell(
-            {"data": name, "method": method, "repeat": seed},
-            work,
-            {"experiment": name, "method": method, "seed": seed},
-        )
-        for seed in range(1 if options.quick else options.repeats)
-        for name in (("II",) if options.quick else paper.SENTIMENT_COLUMNS)
-        for method in (QUICK if options.quick else NAMES)
-        if options.wants(method)
-    ]
+    """Cells of the table; a quick run has two methods on Experiment II and one repeat."""
+    return table_cells(
+        work,
+        ("repeat", "data", "method"),
+        data=("II",) if options.quick else SETS,
+        method=filter(options.wants, QUICK if options.quick else NAMES),
+        repeat=options.seeds(),
+    )
 
 
 def summary(rows: Sequence[Row]) -> list[Table]:
-    """Macro-F with the cut chosen on training rows, and cut at zero, then pooled.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.sentiment import summary
-    >>> len(summary([]))
-    3
-    """
-    titles = {
-        "f_cut": "Macro-F, cut chosen on training rows, mean over tasks",
-        "f": "Macro-F, cut at zero, mean over tasks",
-        "f_cut_pooled": "Macro-F, cut chosen on training rows, pooled",
-    }
+    """Macro-F with the threshold chosen on training rows, and threshold zero, then pooled."""
+    order: dict[str, Any] = {"row_order": NAMES, "column_order": SETS}
+    form: dict[str, Any] = {"lower_is_better": False, "digits": 3}
+    papers = (printed("sentiment"), printed("sentiment"), None)
     return [
-        tabulate(
-            rows,
-            value,
-            title=title,
-            row_order=NAMES,
-            column_order=paper.SENTIMENT_COLUMNS,
-            paper=None if value.endswith("pooled") else paper.SENTIMENT,
-            lower_is_better=False,
-            digits=3,
-        )
-        for value, title in titles.items()
+        tabulate(rows, value, title=title, paper=paper, **order, **form)
+        for (value, title), paper in zip(TITLES.items(), papers, strict=True)
     ]
 
 
@@ -85,7 +65,7 @@ SENTIMENT = Experiment(
     "sentiment",
     "Sentiment of product reviews, Experiments I to VII",
     NAMES,
-    ("data", "method", "repeat"),
+    KEYS,
     COLUMNS,
     cells,
     summary,

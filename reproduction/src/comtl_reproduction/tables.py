@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+
+from rich.table import Table as RichTable
 
 from .cells import Row
+from .paper import PAPER
 from .statistics import mean_and_error, winners
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A figure of a table: mean, standard error if known, and whether it is among the best.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.tables import Entry
-    >>> Entry(1.849, 0.08).text(2)
-    '1.85 (0.08)'
-    """
+    """A figure of a table: mean, standard error if known, and whether it is among the best."""
 
     mean: float
     error: float | None = None
     bold: bool = False
 
-    def text(self, digits: int) -> str:
-        """Mean and standard error with so many digits."""
+    def text(self, digits: int, mark: tuple[str, str]) -> str:
+        """Mean and standard error with so many digits, between marks where it is bold."""
         shown = f"{self.mean:.{digits}f}"
-        return shown if self.error is None else f"{shown} ({self.error:.{digits}f})"
+        shown += "" if self.error is None else f" ({self.error:.{digits}f})"
+        return shown.join(mark) if self.bold else shown
 
 
 Entries = Mapping[tuple[str, str], Entry]
@@ -41,43 +34,20 @@ Entries = Mapping[tuple[str, str], Entry]
 
 @dataclass(frozen=True)
 class Table:
-    """Our figures, and the paper's where it has any.
+    """Our figures, and the paper's where it has any, with the names of rows and columns in order.
 
-    Parameters
-    ----------
-    title : str
-        What is shown.
-    rows, columns : tuple of str
-        Names, in their order.
-    ours, paper : mapping
-        Entries by row and column; any may be missing.
-    lower_is_better : bool or None, default=True
-        What is said under the title; None for figures that are neither good nor bad.
-    digits : int, default=2
-        Digits after the point.
-    corner : str, default="method"
-        Heading of the row names.
-    note : str, default=""
-        A sentence under the table.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.tables import Entry, Table
-    >>> ours, paper = {("ITL", "syn1"): Entry(1.9, 0.1, True)}, {("ITL", "syn1"): Entry(2.0)}
-    >>> table = Table("RMSE", ("ITL",), ("syn1",), ours, paper, digits=1)
-    >>> table.markdown().splitlines()[-1]
-    '| ITL | **1.9 (0.1)**<br>*paper 2.0* |'
+    ``lower_is_better`` is None for figures that are neither good nor bad.
     """
 
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     ours: Entries
-    paper: Entries = field(default_factory=dict)
-    lower_is_better: bool | None = True
-    digits: int = 2
-    corner: str = "method"
-    note: str = ""
+    paper: Entries
+    lower_is_better: bool | None
+    digits: int
+    corner: str
+    note: str
 
     @property
     def heading(self) -> str:
@@ -88,54 +58,59 @@ class Table:
     def markdown(self) -> str:
         """Return the table with its heading as Markdown."""
         lines = [[self.corner, *self.columns], ["---"] * (1 + len(self.columns))]
-        lines += [
-            [row, *(self._cell(row, c, _MARKDOWN) for c in self.columns)] for row in self.rows
-        ]
+        lines += self._lines(("**", "**"), ("*", "*"), "<br>")
         body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         parts = [f"## {self.heading}", body, *([self.note] if self.note else [])]
         return "\n\n".join(parts) + "\n"
 
     def rich(self) -> RichTable:
         """Return the table for a terminal."""
-        from rich.table import Table as RichTable
-
         table = RichTable(
             title=self.heading, caption=self.note or None, show_lines=bool(self.paper)
         )
         table.add_column(self.corner, style="bold")
         for column in self.columns:
             table.add_column(column, justify="right")
-        for row in self.rows:
-            table.add_row(row, *(self._cell(row, column, _TERMINAL) for column in self.columns))
+        for line in self._lines(("[bold]", "[/bold]"), ("[italic dim]", "[/italic dim]"), "\n"):
+            table.add_row(*line)
         return table
 
-    def _cell(self, row: str, column: str, style: _Style) -> str:
-        lines = []
-        ours, paper = self.ours.get((row, column)), self.paper.get((row, column))
-        if ours is not None:
-            lines.append(style.strong(ours.text(self.digits), ours.bold))
-        if paper is not None:
-            lines.append(style.faint(f"paper {style.strong(paper.text(self.digits), paper.bold)}"))
-        return style.newline.join(lines)
+    def _lines(
+        self, bold: tuple[str, str], aside: tuple[str, str], newline: str
+    ) -> Iterable[list[str]]:
+        """Name and cells of each row: our figure, and the paper's below it."""
+        for row in self.rows:
+            cells = []
+            for key in ((row, column) for column in self.columns):
+                ours = [self.ours[key].text(self.digits, bold)] if key in self.ours else []
+                if key in self.paper:
+                    ours.append(f"paper {self.paper[key].text(self.digits, bold)}".join(aside))
+                cells.append(newline.join(ours))
+            yield [row, *cells]
 
 
-@dataclass(frozen=True)
-class _Style:
-    """Marks around bold and around the paper's figures."""
-
-    bold: tuple[str, str]
-    aside: tuple[str, str]
-    newline: str
-
-    def strong(self, text: str, bold: bool) -> str:
-        return text.join(self.bold) if bold else text
-
-    def faint(self, text: str) -> str:
-        return text.join(self.aside)
+def printed(name: str) -> Entries:
+    """The paper's figures on a set, by method and column."""
+    columns = PAPER[name].get("columns") or list(PAPER[name]["pairs"])
+    entries = {}
+    for line in PAPER[name]["figures"].strip().splitlines():
+        method, *figures = line.split()
+        for column, mean, error in zip(columns, figures[::2], figures[1::2], strict=True):
+            number = float(mean.lstrip("*"))
+            entries[method, column] = Entry(number, float(error), mean.startswith("*"))
+    return entries
 
 
-_MARKDOWN = _Style(("**", "**"), ("*", "*"), "<br>")
-_TERMINAL = _Style(("[bold]", "[/bold]"), ("[italic dim]", "[/italic dim]"), "\n")
+def samples(
+    rows: Iterable[Row], value: str, *keys: str
+) -> dict[tuple[str, ...], list[tuple[Row, float]]]:
+    """Rows and their finite values by key columns, in the order of the rows."""
+    found: dict[tuple[str, ...], list[tuple[Row, float]]] = {}
+    for row in rows:
+        if row[value] != "" and math.isfinite(row[value]):
+            key = tuple(row[name] for name in keys)
+            found.setdefault(key, []).append((row, float(row[value])))
+    return found
 
 
 def tabulate(
@@ -145,7 +120,6 @@ def tabulate(
     title: str,
     row: str = "method",
     column: str = "data",
-    repeat: str = "repeat",
     row_order: Sequence[str] = (),
     column_order: Sequence[str] = (),
     paper: Entries | None = None,
@@ -155,63 +129,24 @@ def tabulate(
 ) -> Table:
     """Build a table from rows of a result file: means over repeats, the winners bold.
 
-    Parameters
-    ----------
-    rows : iterable of rows
-        At most one for each row name, column name and repeat. Values that are not finite count
-        as missing.
-    value : str
-        Name of the value column.
-    title : str
-        What is shown.
-    row, column, repeat : str
-        Key columns that name the table's rows, its columns and the repeats.
-    row_order, column_order : sequence of str
-        These names first; others follow as they come. Names without any figure are left out.
-    paper : mapping, optional
-        The paper's entries by row and column.
-    lower_is_better : bool or None, default=True
-        Whether small values are good; with None nothing is bold.
-    digits : int, default=2
-        Digits after the point.
-    note : str, default=""
-        A sentence under the table.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.tables import tabulate
-    >>> rows = [
-    ...     {"data": "syn1", "method": "STL", "repeat": "0", "rmse": 4.8},
-    ...     {"data": "syn1", "method": "ITL", "repeat": "0", "rmse": 2.0},
-    ... ]
-    >>> tabulate(rows, "rmse", title="RMSE", row_order=["ITL"]).rows
-    ('ITL', 'STL')
+    Names of ``row_order`` and ``column_order`` come first, others as they come; names without any
+    figure are left out, and so are values that are not finite.
     """
-    samples: dict[str, dict[str, dict[str, float]]] = {}
-    for line in rows:
-        number = float(line[value]) if line[value] != "" else math.nan
-        if math.isfinite(number):
-            by_row = samples.setdefault(line[column], {})
-            by_row.setdefault(line[row], {})[line[repeat]] = number
+    by_column: dict[str, dict[str, dict[str, float]]] = {}
+    for (name, method), found in samples(rows, value, column, row).items():
+        sample = {line["repeat"]: number for line, number in found}
+        by_column.setdefault(name, {})[method] = sample
     ours = {}
-    for name, by_row in samples.items():
+    for name, field in by_column.items():
         best = frozenset[str]()
         if lower_is_better is not None:
-            best = winners(by_row, lower_is_better=lower_is_better)
-        for method, sample in by_row.items():
+            best = winners(field, lower_is_better=lower_is_better)
+        for method, sample in field.items():
             ours[method, name] = Entry(*mean_and_error(list(sample.values())), method in best)
     paper = paper or {}
-    return Table(
-        title,
-        _ordered(row_order, [key[0] for key in (*ours, *paper)]),
-        _ordered(column_order, [key[1] for key in (*ours, *paper)]),
-        ours,
-        paper,
-        lower_is_better,
-        digits,
-        row,
-        note,
-    )
+    down = _ordered(row_order, [key[0] for key in (*ours, *paper)])
+    across = _ordered(column_order, [key[1] for key in (*ours, *paper)])
+    return Table(title, down, across, ours, paper, lower_is_better, digits, row, note)
 
 
 def _ordered(first: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:

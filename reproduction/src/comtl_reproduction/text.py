@@ -18,7 +18,7 @@ from .tuning import setting_text, tune
 
 FOLDS = 3
 COLUMNS = ("f", "f_pooled", "f_cut", "f_cut_pooled", "f_train", "cv_loss", "setting")
-"""Macro-F at a cut of zero, at the cut chosen on training rows, and what it reached there."""
+"""Macro-F at a cut of zero, at the threshold chosen on training rows, and what it reached there."""
 
 
 def held_out_scores(model: FactorModel, rows: FitInput) -> np.ndarray:
@@ -48,18 +48,7 @@ def fit_and_score(method: Method, rows: FitInput, test: FitInput) -> dict[str, A
 
 
 def scored(test: FitInput, scores: np.ndarray, cuts: dict[Any, float]) -> dict[str, float]:
-    """Macro-F of scores, cut at zero and as given.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl_reproduction.text import scored
-    >>> from comtl.rows.fit_input import FitInput
-    >>> test = FitInput(None, np.array([1, -1]), np.array([0, 0]))
-    >>> found = scored(test, np.array([-0.1, -0.9]), {0: -0.5})
-    >>> round(found["f"], 3), found["f_cut"]
-    (0.333, 1.0)
-    """
+    """Macro-F of scores, threshold zero and as given."""
     task, truth = np.asarray(test.task), np.asarray(test.y) > 0
     names, codes = np.unique(task, return_inverse=True)
     own = np.array([cuts[name] for name in names.tolist()])[codes]

@@ -42,17 +42,6 @@ def tune(method: Method, rows: FitInput, *, text: bool = False, folds: int = 3) 
     that side and only the new settings are tried. The winner's penalties are then tried at half a
     step to either side. Last, the best few meet on further partitions into folds, and the mean over
     all decides: one partition of tasks with few rows is decided by chance too often.
-
-    Examples
-    --------
-    >>> from comtl.datasets import make_syn4
-    >>> from comtl_reproduction.methods import METHODS
-    >>> from comtl_reproduction.tuning import tune
-    >>> from comtl.rows.fit_input import FitInput
-    >>> data = make_syn4(n_tasks=5)
-    >>> tuned = tune(METHODS["ITL"], FitInput(data.X, data.y, data.task))
-    >>> sorted(tuned.setting)
-    ['alpha']
     """
     losses: list[Scored] = []
 
@@ -131,14 +120,7 @@ def _between(axes: Mapping[str, Sequence[float]], best: dict[str, Any]) -> list[
 
 
 def setting_text(setting: Mapping[str, Any]) -> str:
-    """A setting in one short line.
-
-    Examples
-    --------
-    >>> from comtl_reproduction.tuning import setting_text
-    >>> setting_text({"n_components": 5, "alpha_task": 0.1})
-    'n_components=5 alpha_task=0.1'
-    """
+    """A setting in one short line."""
     return " ".join(f"{name}={value:g}" for name, value in setting.items())
 
 

@@ -7,11 +7,12 @@ import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
 from pyarrow import parquet
+
+from ..paper import PAPER
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -25,39 +26,7 @@ class DataFile:
     source: str
 
 
-FILES = MappingProxyType(
-    {
-        "school": DataFile(
-            "school/school.parquet",
-            "67f758d8b64d0c98770541c6ef785bc3846cf97375c00431e60ba16d3c1ad514",
-            "GitHub tjanez/PyMTL, data/school/school_b.mat",
-        ),
-        "stars": DataFile(
-            "sentiment_stars/sentiment_stars.parquet",
-            "f6e7bce274b82ec634ffc1512d213c34c18fb42be092167effdeaa5987541b16",
-            "the Multi-Domain Sentiment Dataset (Blitzer, Dredze, Pereira 2007); GitHub "
-            "lorenzoritter/domainadaption, lijuntaopku/UFD, "
-            "Valerieps/Crossdomain-sentiment-analysis-with-CNN, ccsasuke/man, hsqmlzno1/HATN and "
-            "Gorov/DiverseFewShot_Amazon",
-        ),
-        "thresholds": DataFile(
-            "sentiment_thresholds/sentiment_thresholds.parquet",
-            "85d1870a0634b90c09d1ce5a8922928befcfa6221fb412ff935128debfe58fc8",
-            "GitHub Gorov/DiverseFewShot_Amazon, Amazon_few_shot/",
-        ),
-        "fdu14": DataFile(
-            "sentiment_fdu14/sentiment_fdu14.parquet",
-            "7034a568e28776a0235b6fa5a25044252bb67d561108093f3e7d833ebf11f8fa",
-            "GitHub ccsasuke/man, data/fdu-mtl/",
-        ),
-        "newsgroups": DataFile(
-            "twenty_newsgroups/twenty_newsgroups.parquet",
-            "8b632f011550ae48fa2f4e9c50772b40e2c8e2612a048dc5c2aaf501da6df148",
-            "http://qwone.com/~jason/20Newsgroups/ (20news-bydate); GitHub julenminer/mlnn_P65, "
-            "data/20news-bydate-train/ and data/20news-bydate-test/",
-        ),
-    }
-)
+FILES = {name: DataFile(**file) for name, file in PAPER["files"].items()}
 
 
 def locate(name: str, data_home: PathLike | None = None) -> Path:

@@ -5,29 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 from sklearn.utils import Bunch
 
+from ..paper import PAPER
 from .files import PathLike, locate, read_columns
 from .splits import share_of_each
 from .text import Corpus, count_terms
 
-PAIRS = MappingProxyType(
-    {
-        1: ("comp.windows.x", "comp.os.ms-windows.misc"),
-        2: ("soc.religion.christian", "rec.sport.hockey"),
-        3: ("misc.forsale", "talk.politics.guns"),
-        4: ("sci.med", "rec.autos"),
-        5: ("comp.sys.mac.hardware", "talk.politics.misc"),
-        6: ("sci.space", "alt.atheism"),
-        7: ("comp.graphics", "comp.sys.ibm.pc.hardware"),
-        8: ("talk.politics.mideast", "sci.electronics"),
-        9: ("rec.motorcycles", "talk.religion.misc"),
-        10: ("rec.sport.baseball", "sci.crypt"),
-    }
-)
+PAIRS = dict(enumerate(map(tuple, PAPER["newsgroups"]["pairs"].values()), 1))
 
 
 @dataclass(frozen=True)

@@ -7,41 +7,22 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 from sklearn.utils import Bunch
 
+from ..paper import PAPER
 from .files import PathLike, locate, read_columns
 from .splits import draw_evenly, shuffled_within
 from .text import Corpus, count_terms
 
 _REVIEWS = 1000  # of a domain
 _NOT_OF_THE_PAPER = ("computer_video_games", "grocery")
-_POSITIVE = MappingProxyType({"5": 0.25, ">3": 0.5, "1": 0.25})  # shares in the paper
-_PARTS = MappingProxyType({"t5": "5", "t4": ">3", "t2": "1"})
+_POSITIVE = {"5": 0.25, ">3": 0.5, "1": 0.25}  # shares in the paper
+_PARTS = {"t5": "5", "t4": ">3", "t2": "1"}
 
 
-@dataclass(frozen=True)
-class SentimentTask:
-    """Thresholds, tasks of each threshold and domain, and training rows of a task."""
-
-    thresholds: tuple[str, ...]
-    parts: int
-    n_train: int
-
-
-EXPERIMENTS = MappingProxyType(
-    {
-        "I": SentimentTask((">3",), 1, 240),
-        "II": SentimentTask(("5", "1"), 1, 120),
-        "III": SentimentTask(("5", "1"), 2, 60),
-        "IV": SentimentTask(("5", "1"), 3, 40),
-        "V": SentimentTask(("5", ">3", "1"), 1, 80),
-        "VI": SentimentTask(("5", ">3", "1"), 2, 40),
-        "VII": SentimentTask(("5", ">3", "1"), 3, 26),
-    }
-)
+EXPERIMENTS = PAPER["sentiment"]["experiments"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +58,7 @@ class _Pool:
 
 
 def _rated_pools(
-    reviews: _Reviews, thresholds: tuple[str, ...], rng: np.random.Generator
+    reviews: _Reviews, thresholds: list[str], rng: np.random.Generator
 ) -> Iterator[_Pool]:
     """Draw each rating of a domain equally often and deal the rows out to the thresholds."""
     for domain in np.unique(reviews.domain):
@@ -91,7 +72,7 @@ def _rated_pools(
 
 
 def _labelled_pools(
-    reviews: _Reviews, thresholds: tuple[str, ...], rng: np.random.Generator
+    reviews: _Reviews, thresholds: list[str], rng: np.random.Generator
 ) -> Iterator[_Pool]:
     """Draw the rows of each domain and threshold in the paper's shares of both labels."""
     for domain, threshold in product(np.unique(reviews.domain), thresholds):
@@ -130,9 +111,7 @@ def _read(path: Path, source: str) -> _Reviews:
     )
 
 
-_POOLS = MappingProxyType(
-    {"stars": _rated_pools, "thresholds": _labelled_pools, "fdu14": _labelled_pools}
-)
+_POOLS = {"stars": _rated_pools, "thresholds": _labelled_pools, "fdu14": _labelled_pools}
 
 
 def load_sentiment(
@@ -212,12 +191,12 @@ def load_sentiment(
     train: dict[str, np.ndarray] = {}
     test: dict[str, np.ndarray] = {}
     domain, threshold = {}, {}
-    for pool in _POOLS[source](reviews, setting.thresholds, rng):
+    for pool in _POOLS[source](reviews, setting["thresholds"], rng):
         y[pool.rows] = pool.y
-        for part in range(setting.parts):
+        for part in range(setting["parts"]):
             task = f"{pool.domain}:{pool.threshold}:{part}"
-            rows = pool.rows[part :: setting.parts]
-            train[task], test[task] = draw_evenly(rows, setting.n_train, rng)
+            rows = pool.rows[part :: setting["parts"]]
+            train[task], test[task] = draw_evenly(rows, setting["n_train"], rng)
             domain[task], threshold[task] = pool.domain, pool.threshold
     chosen = [np.concatenate(list(rows.values())) for rows in (train, test)]
     names, scores = reviews.corpus.tfidf(n_features, *chosen)
