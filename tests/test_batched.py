@@ -69,7 +69,7 @@ def in_library(asarray, datafit):
 def solvers(request, monkeypatch):
     """Fits of one batch by several solvers, or all by one kind."""
     few, narrow = {"both": (50, 2), "direct": (10**6, 10**6), "iterative": (0, 0)}[request.param]
-    for module in (alternation.__package__ + ".steps", "comtl.batches.solver_plan"):
+    for module in (alternation.__package__ + ".block_steps", "comtl.batches.solver_plan"):
         monkeypatch.setattr(f"{module}.DENSE_UNKNOWNS", few)
         monkeypatch.setattr(f"{module}.WOODBURY_WIDTH", narrow)
 

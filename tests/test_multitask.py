@@ -147,7 +147,7 @@ def test_bends_are_taken_where_they_help():
     kept = MultitaskRegressor(basis="hinges", cv=3).fit(X, linear, task=task)
     assert kept.score(X, linear, task=task) > 0.85
     with pytest.raises(ValueError, match="basis must be one of"):
-        MultitaskRegressor(basis="hinges").fit(X, y, task=task)
+        MultitaskRegressor(basis="splines").fit(X, y, task=task)
 
 
 def test_classes_beyond_two():
