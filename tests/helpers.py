@@ -13,7 +13,7 @@ from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.factors import Factors
 from comtl.losses import Loss, Squared
-from comtl.penalties.factor_penalties import NonNegative, Penalty, Simplex
+from comtl.penalties import NonNegative, Penalty, Simplex
 from comtl.rows.design import Design
 
 

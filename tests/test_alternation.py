@@ -10,7 +10,7 @@ from comtl.engine import block_steps as steps
 from comtl.engine.alternation import Recipe, Schedule, alternate
 from comtl.engine.starts import start_state
 from comtl.losses import Logistic, Squared
-from comtl.penalties.factor_penalties import L1, Free, NonNegative, Ridge, Simplex
+from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
 from comtl.penalties.learned_relation import LearnedRelation
 from comtl.rows.design import Design
 from helpers import Problem, feasible, problem

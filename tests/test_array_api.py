@@ -16,7 +16,7 @@ from comtl.engine.block_steps import InnerTolerance
 from comtl.engine.starts import start_state
 from comtl.factors import Factors
 from comtl.losses import Logistic, Squared
-from comtl.penalties.factor_penalties import L1, Free, NonNegative, Ridge, Simplex
+from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
 from comtl.penalties.learned_relation import LearnedRelation
 from comtl.penalties.relations import Relation
 from comtl.rows import design as design_module

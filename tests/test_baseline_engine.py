@@ -11,7 +11,7 @@ from comtl.engine.alternation import Recipe, Schedule, alternate
 from comtl.engine.block_steps import deviation_step, direct_step
 from comtl.engine.starts import start_state
 from comtl.losses import Logistic, Squared
-from comtl.penalties.factor_penalties import Ridge
+from comtl.penalties import Ridge
 from comtl.penalties.learned_relation import AcrossColumns, RidgedRelation
 from comtl.solvers.arrow import solve_arrow
 from helpers import numeric_gradient, problem, random_definite, random_factors

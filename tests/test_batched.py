@@ -21,7 +21,7 @@ from comtl.engine import starts as starting
 from comtl.engine.alternation import Recipe, Schedule
 from comtl.factors import padded
 from comtl.models import grid
-from comtl.penalties.factor_penalties import L1, Free, Ridge
+from comtl.penalties import L1, Free, Ridge
 from comtl.solvers.conjugate_gradient import conjugate_gradient, conjugate_gradients
 
 P, T = 8, 14

@@ -14,11 +14,12 @@ from comtl import BiFactorRegressor, TriFactorClassifier, TriFactorRegressor, Tr
 from comtl.clusters import cluster_rows
 from comtl.datasets import make_coclusters
 from comtl.engine.cluster_exchange import exchanges
-from comtl.engine.memberships import Membership, feature_moves, indicators, labels_of, task_moves
+from comtl.engine.memberships import feature_moves, task_moves
 from comtl.factors import Factors, State
 from comtl.losses import Logistic, Squared
-from comtl.penalties.factor_penalties import Ridge
+from comtl.penalties import Ridge
 from comtl.penalties.learned_relation import LearnedRelation
+from comtl.penalties.membership import Membership, indicators, labels_of
 from helpers import problem, task_rmse
 
 HARD = {"feature_penalty": "clusters", "task_penalty": "clusters"}

@@ -10,7 +10,7 @@ from comtl.engine.alternation import Recipe, Schedule, alternate
 from comtl.engine.extrapolation import can_rotate, extrapolate
 from comtl.engine.starts import start_state
 from comtl.losses import Logistic
-from comtl.penalties.factor_penalties import L1, Free, Ridge, Simplex
+from comtl.penalties import L1, Free, Ridge, Simplex
 from helpers import problem, random_orthogonal
 
 P, T = 8, 7

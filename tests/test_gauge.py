@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from comtl.engine.balance import balance_step, split_exponents
 from comtl.factors import State, thin_svd
-from comtl.penalties.factor_penalties import L1, Free, NonNegative, Ridge, Simplex
+from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
 from comtl.penalties.learned_relation import LearnedRelation
 from helpers import random_factors
 

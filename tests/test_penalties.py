@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 
-from comtl.penalties.factor_penalties import L1, Free, NonNegative, Ridge, Simplex
+from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
 from comtl.penalties.learned_relation import LearnedRelation
 from comtl.penalties.relations import Relation
 from helpers import numeric_gradient

@@ -14,7 +14,7 @@ from comtl.engine import feature_system as systems
 from comtl.engine.feature_system import FeatureSystem
 from comtl.factors import Factors, State
 from comtl.losses import Logistic, Squared
-from comtl.penalties.factor_penalties import Ridge
+from comtl.penalties import Ridge
 from comtl.penalties.learned_relation import LearnedRelation
 from comtl.solvers.conjugate_gradient import conjugate_gradient
 from wide_rows import wide

@@ -7,7 +7,7 @@ from scipy.optimize import lsq_linear, nnls
 
 from comtl.engine.feature_system import FeatureSystem
 from comtl.factors import State
-from comtl.penalties.factor_penalties import L1, NonNegative, Ridge, Simplex
+from comtl.penalties import L1, NonNegative, Ridge, Simplex
 from comtl.penalties.learned_relation import LearnedRelation
 from comtl.rows.design import Covariance
 from comtl.solvers import woodbury as woodbury_module

@@ -12,7 +12,7 @@ from comtl.engine.block_steps import InnerTolerance
 from comtl.engine.starts import start_state
 from comtl.factors import Factors, State
 from comtl.losses import Logistic
-from comtl.penalties.factor_penalties import Ridge
+from comtl.penalties import Ridge
 from comtl.penalties.learned_relation import LearnedRelation
 from comtl.penalties.relations import Relation
 from comtl.rows.design import Design

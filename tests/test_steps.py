@@ -12,7 +12,7 @@ from comtl.engine.block_steps import InnerTolerance, core_step, feature_step, sh
 from comtl.engine.feature_system import FeatureSystem
 from comtl.factors import State
 from comtl.losses import Logistic
-from comtl.penalties.factor_penalties import L1, Free, NonNegative, Ridge
+from comtl.penalties import L1, Free, NonNegative, Ridge
 from comtl.penalties.learned_relation import AcrossColumns, LearnedRelation
 from comtl.rows.design import Design
 from comtl.solvers.conjugate_gradient import conjugate_gradient

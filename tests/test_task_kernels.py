@@ -13,7 +13,7 @@ from comtl.datafits import dual_ridge as task_kernels
 from comtl.engine.feature_system import FeatureSystem
 from comtl.factors import Factors, State
 from comtl.losses import Logistic, Squared
-from comtl.penalties.factor_penalties import Free, Ridge
+from comtl.penalties import Free, Ridge
 from comtl.solvers.conjugate_gradient import conjugate_gradient
 from wide_rows import wide
 

@@ -29,7 +29,7 @@ from .engine.problem import Scaling
 from .factors import Factors, State
 from .linear import RowSparse
 from .losses import Loss
-from .penalties.factor_penalties import Ridge
+from .penalties import Ridge
 from .rows.observations import Observations
 
 New = tuple[Array, Array, sparse.csr_array | RowSparse | None]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .arrays import Array, dot, namespace, orthonormal
-from .penalties.factor_penalties import Penalty
+from .penalties import Penalty
 from .saving.registry import saved
 
 

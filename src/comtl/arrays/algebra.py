@@ -38,6 +38,18 @@ def weighted_mean(values: Array, weights: Array) -> float:
     return float(xp.sum(values * weights)) / float(xp.sum(weights))
 
 
+def project_simplex(rows: Array) -> Array:
+    """Nearest shares of each row: not negative, summing to one."""
+    xp = namespace(rows)
+    # Adding a number to a row does not move its projection; without, large rows lose the one.
+    rows = rows - xp.max(rows, axis=1, keepdims=True)
+    ordered = xp.sort(rows, axis=1, descending=True)
+    rank = xp.arange(1, rows.shape[1] + 1, dtype=rows.dtype)
+    # What is taken off every entry: the largest that any number of leading ones asks for.
+    excess = (xp.cumulative_sum(ordered, axis=1) - 1.0) / rank[None, :]
+    return positive(rows - xp.max(excess, axis=1, keepdims=True))
+
+
 def row_dots(left: Array, right: Array) -> Array:
     """Inner product of each row of one matrix with that of another."""
     if array_api_compat.is_numpy_array(left):

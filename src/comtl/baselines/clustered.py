@@ -10,10 +10,10 @@ import numpy as np
 from ..arrays import to_numpy
 from ..engine.alternation import Recipe, Schedule
 from ..models.docstrings import documented
-from ..models.factor_model import LEAST, FactorModel
+from ..models.factor_model import FactorModel
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_integer, require_number
-from ..penalties.factor_penalties import Ridge, Simplex
+from ..penalties import LEAST, Ridge, Simplex
 from .direct import close
 
 

@@ -17,9 +17,9 @@ from ..arrays import DENSE_BYTES, namespace
 from ..engine.alternation import Iteration, Recipe, Schedule
 from ..engine.block_steps import InnerTolerance
 from ..factors import State, thin_svd
-from ..models.factor_model import LEAST, FactorModel
+from ..models.factor_model import FactorModel
 from ..parameters import require_number
-from ..penalties.factor_penalties import Free, Penalty
+from ..penalties import LEAST, Free, Penalty
 from ..penalties.learned_relation import AcrossColumns, LearnedRelation
 from ..penalties.relations import Relation
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from ..engine.alternation import Recipe
 from ..models.docstrings import documented
-from ..models.factor_model import LEAST
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_number
+from ..penalties import LEAST
 from ..penalties.learned_relation import LearnedRelation, RidgedRelation
 from .direct import DirectModel, direct_recipe
 

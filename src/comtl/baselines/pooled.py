@@ -15,9 +15,8 @@ from ..engine.problem import Problem
 from ..engine.starts import start_state
 from ..factors import Factors
 from ..models.docstrings import documented
-from ..models.factor_model import LEAST
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
-from ..penalties.factor_penalties import Free, Ridge
+from ..penalties import LEAST, Free, Ridge
 from ..rows.blocks import single_blas
 from .direct import DirectModel, direct_recipe
 

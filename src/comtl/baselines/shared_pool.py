@@ -13,15 +13,14 @@ from ..clusters import cluster_rows
 from ..datafits.datafit import Datafit
 from ..datafits.rows_datafit import RowsDatafit
 from ..engine.alternation import Iteration, Schedule, alternate
-from ..engine.memberships import indicators
 from ..engine.problem import Problem
 from ..engine.starts import start_state
 from ..factors import Factors, State
 from ..models.docstrings import documented
-from ..models.factor_model import LEAST
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import require_integer
-from ..penalties.factor_penalties import Ridge, Simplex
+from ..penalties import LEAST, Ridge, Simplex
+from ..penalties.membership import indicators
 from ..rows.blocks import single_blas
 from .clustered import Pool
 from .direct import direct_recipe, exact

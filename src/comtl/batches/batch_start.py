@@ -14,7 +14,7 @@ from ..engine.balance import split_exponents
 from ..engine.extrapolation import rotation
 from ..engine.starts import bare_state
 from ..factors import Factors
-from ..penalties.factor_penalties import Ridge
+from ..penalties import Ridge
 from ..penalties.learned_relation import LearnedRelation, choose_penalty
 from .batch_feature_step import widened
 from .batch_penalties import Relations, Ridges, scaled_by

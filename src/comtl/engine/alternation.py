@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from ..arrays import Array, namespace
 from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
 from ..factors import Factors, State
-from ..penalties.factor_penalties import Penalty
+from ..penalties import Penalty
 from ..saving.registry import saved
 from .balance import balance_step
 from .block_steps import (

@@ -12,7 +12,7 @@ import math
 
 from ..arrays import Array, namespace
 from ..factors import Factors, State, thin_svd
-from ..penalties.factor_penalties import Penalty
+from ..penalties import Penalty
 
 
 def balance_step(state: State) -> State:

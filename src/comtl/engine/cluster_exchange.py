@@ -11,11 +11,11 @@ from ..arrays import Array, namespace, to_numpy
 from ..clusters import cluster_rows
 from ..datafits.datafit import Datafit
 from ..factors import Factors, State, padded, thin_svd
-from ..penalties.factor_penalties import Penalty
+from ..penalties import Penalty
 from ..penalties.learned_relation import LearnedRelation, choose_penalty
+from ..penalties.membership import indicators, labels_of
 from .alternation import Iteration, Recipe, Schedule, alternate, line_search
 from .block_steps import InnerTolerance, core_step
-from .memberships import indicators, labels_of
 from .starts import start_state
 
 START_STRENGTHS = (0.5, 5.0, 50.0)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ..arrays import Array, namespace
 from ..factors import Factors, State
-from ..penalties.factor_penalties import rotation_invariant
+from ..penalties import rotation_invariant
 from ..saving.registry import saved
 
 

@@ -7,42 +7,16 @@ A row moves by what the loss of the data says, not by distances between weights.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
-from ..arrays import Array, namespace, to_numpy
+from ..arrays import to_numpy
 from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
 from ..factors import Factors, State
-from ..penalties.factor_penalties import Constraint
-from ..saving.registry import saved
+from ..penalties.membership import indicators, labels_of
 from ..solvers.solution import Solution
 
 ROUNDS = 20
 """Most rounds of moves in one step; what is left is for the next sweep."""
-
-
-@saved
-@dataclass(frozen=True)
-class Membership(Constraint):
-    """Rows have one entry of one, all others zero. ``strength`` has no part in it."""
-
-    discrete: ClassVar[bool] = True
-
-    def prox(self, factor: Array, step: Array | float) -> Array:
-        return indicators(labels_of(factor), factor)
-
-
-def labels_of(factor: Array) -> np.ndarray:
-    """Column of the largest entry of each row."""
-    return np.array(to_numpy(namespace(factor).argmax(factor, axis=1)))
-
-
-def indicators(labels: np.ndarray, like: Array) -> Array:
-    """Memberships of given labels; ``like`` gives columns, namespace and type."""
-    xp = namespace(like)
-    return xp.take(xp.eye(like.shape[1], dtype=like.dtype), xp.asarray(labels), axis=0)
 
 
 def feature_moves(

@@ -8,7 +8,7 @@ from ..arrays import Array, dot, namespace, orthonormal, to_numpy
 from ..clusters import cluster_rows
 from ..datafits.datafit import Datafit, LocalQuadratic
 from ..factors import Factors, State, padded
-from ..penalties.factor_penalties import Penalty
+from ..penalties import Penalty
 from ..penalties.learned_relation import choose_penalty
 from .alternation import (
     Recipe,

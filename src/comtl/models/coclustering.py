@@ -11,18 +11,21 @@ import numpy as np
 from ..clusters import in_order
 from ..engine.alternation import Iteration, Recipe, Schedule
 from ..engine.cluster_exchange import best_of_starts
-from ..engine.memberships import labels_of
 from ..engine.problem import Problem
 from ..factors import Factors
 from ..parameters import require_choice, require_flag, require_integer, require_number
-from ..penalties.factor_penalties import Penalty, rotation_invariant
+from ..penalties import (
+    LEAST,
+    Penalty,
+    core_penalties,
+    factor_penalties,
+    penalty_of,
+    rotation_invariant,
+)
+from ..penalties.membership import labels_of
 from ..rows.blocks import single_blas
-from .factor_model import LEAST, FactorModel, make_penalty
+from .factor_model import FactorModel
 from .removed import refuses
-
-FACTOR_PENALTIES = ("relation", "ridge", "l1", "nonnegative", "simplex")
-CLUSTERS = "clusters"
-CORE_PENALTIES = ("ridge", "l1", "nonnegative", None)
 
 
 class CoClustering(FactorModel):
@@ -36,7 +39,7 @@ class CoClustering(FactorModel):
     shared: bool
     alpha_shared: float
 
-    _factor_penalties: tuple[str, ...] = FACTOR_PENALTIES
+    _has_core: bool = False
 
     @abstractmethod
     def _penalties(self) -> dict[str, Penalty]:
@@ -45,8 +48,9 @@ class CoClustering(FactorModel):
     def _check_parameters(self) -> None:
         for name in ("alpha_feature", "alpha_task", "alpha_shared"):
             require_number(name, getattr(self, name))
-        require_choice("feature_penalty", self.feature_penalty, self._factor_penalties)
-        require_choice("task_penalty", self.task_penalty, self._factor_penalties)
+        choices = factor_penalties(core=self._has_core)
+        require_choice("feature_penalty", self.feature_penalty, choices)
+        require_choice("task_penalty", self.task_penalty, choices)
         require_flag("shared", self.shared)
         super()._check_parameters()
 
@@ -124,8 +128,8 @@ class BiFactor(CoClustering):
 
     def _penalties(self) -> dict[str, Penalty]:
         return {
-            "F": make_penalty(self.feature_penalty, self.alpha_feature),
-            "G": make_penalty(self.task_penalty, self.alpha_task),
+            "F": penalty_of(self.feature_penalty, self.alpha_feature),
+            "G": penalty_of(self.task_penalty, self.alpha_task),
         }
 
     def _clusters(self) -> tuple[int | None, int | None]:
@@ -141,8 +145,7 @@ class BiFactor(CoClustering):
 class TriFactor(CoClustering):
     r"""Abstract three-factor model :math:`W = F S G^\top`."""
 
-    # Two hard sides leave no weights without a core, hence three factors only.
-    _factor_penalties = (*FACTOR_PENALTIES, CLUSTERS)
+    _has_core = True
 
     def __init__(
         self,
@@ -196,7 +199,7 @@ class TriFactor(CoClustering):
     def _check_parameters(self) -> None:
         require_integer("n_feature_clusters", self.n_feature_clusters)
         require_integer("n_task_clusters", self.n_task_clusters)
-        require_choice("core_penalty", self.core_penalty, CORE_PENALTIES)
+        require_choice("core_penalty", self.core_penalty, core_penalties())
         require_number("alpha_core", self.alpha_core)
         super()._check_parameters()
 
@@ -206,9 +209,9 @@ class TriFactor(CoClustering):
 
     def _penalties(self) -> dict[str, Penalty]:
         return {
-            "F": make_penalty(self.feature_penalty, self.alpha_feature),
-            "S": make_penalty(self.core_penalty, self.alpha_core),
-            "G": make_penalty(self.task_penalty, self.alpha_task),
+            "F": penalty_of(self.feature_penalty, self.alpha_feature),
+            "S": penalty_of(self.core_penalty, self.alpha_core),
+            "G": penalty_of(self.task_penalty, self.alpha_task),
         }
 
     def _steps(
@@ -219,7 +222,8 @@ class TriFactor(CoClustering):
         factors: Factors | None = None,
     ) -> Iterator[Iteration]:
         """Yield the fit sweep by sweep; that of hard clusters is the best of several runs."""
-        if factors is not None or CLUSTERS not in (self.feature_penalty, self.task_penalty):
+        hard = any(penalty.discrete for penalty in self._penalties().values())
+        if factors is not None or not hard:
             yield from super()._steps(problem, schedule, seed, factors)
             return
         recipe = self._recipe(problem.datafit.n_features, problem.datafit.n_tasks)

@@ -6,6 +6,9 @@ import inspect
 import textwrap
 from typing import TypeVar
 
+from ..losses import LOSSES, loss_names, loss_of
+from ..penalties import PENALTIES, core_penalties, factor_penalties
+
 _BLOCKS = {
     "hierarchical": """
         structure : {"intercept", "isotropic", "diagonal", "full", "factor"}, default="full"
@@ -140,9 +143,9 @@ _BLOCKS = {
             the product of the λ matters for the fit.
         """,
     "core": """
-        core_penalty : {"ridge", "l1", "nonnegative", None}, default="ridge"
-            Penalty of the core; None is the paper's free core, whose fit ignores the other
-            penalties in the limit and is saved by early stopping only.
+        core_penalty : str or None, default="ridge"
+            Penalty of the core:
+            {core_penalties}
         alpha_core : float, default=1.0
             λ3, the penalty of the core.
         """,
@@ -221,12 +224,11 @@ _BLOCKS = {
         alpha_feature : float, default=0.1
             λ1, the penalty of the feature factor.
         feature_penalty, task_penalty : str, default="relation"
-            What bounds each factor: "relation" (learned Σ or Ω), "ridge", "l1", "nonnegative"
-            (with ridge) or "simplex" (rows are shares; no λ). TriFactor also takes "clusters":
-            each row belongs to one column, and moves where the loss of the data falls (no λ).
-            On both sides the weights are then constant on blocks of features and tasks, the core
-            holds the blocks' weights, and K1 and K2 are true numbers of clusters. The best of
-            several runs is kept, from starts of their own: ``init`` has no part in it.
+            What bounds each factor:
+            {factor_penalties}
+            With "clusters" on both sides the weights are constant on blocks of features and tasks,
+            the core holds the blocks' weights, and K1 and K2 are true numbers of clusters. The best
+            of several runs is kept, from starts of their own: ``init`` has no part in it.
         shared : bool, default=False
             Whether all tasks have a part ``w0`` in common beside the factors. What is left for the
             factors is then smaller, and asks for a larger λ2: choose it by cross-validation.
@@ -318,13 +320,33 @@ _BLOCKS = {
         """,
 }
 
-_REGRESSOR = {
-    "loss": '"squared" is the only choice, and what "auto" means.',
+
+def _choices(texts: dict[str | None, str]) -> str:
+    """Choices of a parameter and what they mean, as lines of a block."""
+    names = {name: "None" if name is None else f'"{name}"' for name in texts}
+    text = "; ".join(f"{names[name]}: {meaning}" for name, meaning in texts.items())
+    return "\n    ".join(textwrap.wrap(text + ".", 84))
+
+
+def _losses(*, classification: bool) -> str:
+    names = loss_names(classification=classification)
+    auto = loss_of("auto", classification=classification)
+    texts: dict[str | None, str] = {name: LOSSES[name].text for name in names}
+    default = next(name for name in names if LOSSES[name] == auto)
+    return _choices({**texts, "auto": f'the same as "{default}"'})
+
+
+_PENALTIES = {
+    "factor_penalties": _choices({n: PENALTIES[n].text for n in factor_penalties(core=True)}),
+    "core_penalties": _choices({n: PENALTIES[n].text for n in core_penalties()}),
+}
+_REGRESSOR = _PENALTIES | {
+    "loss": _losses(classification=False),
     "target": " and target",
     "multiclass": "",
 }
-_CLASSIFIER = {
-    "loss": '"logistic", the likelihood, or "squared", the paper\'s; "auto" means "logistic".',
+_CLASSIFIER = _PENALTIES | {
+    "loss": _losses(classification=True),
     "target": "",
     "multiclass": " or (n_tasks, n_classes, n_features)",
 }

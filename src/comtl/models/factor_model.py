@@ -18,39 +18,17 @@ from ..arrays import Array
 from ..datafits.rows_datafit import RowsDatafit
 from ..engine.alternation import Iteration, Recipe, Schedule, alternate, resume
 from ..engine.checkpoints import Checkpoint
-from ..engine.memberships import Membership
 from ..engine.problem import OutputColumns, Problem, build_problem
 from ..engine.progress import SILENT, FitProgress, logger, progress_shown
 from ..engine.starts import start_state
 from ..factors import Factors, State, padded
-from ..losses import Logistic, Loss, Squared
+from ..losses import Loss, loss_names, loss_of
 from ..parameters import require_choice, require_flag, require_integer, require_number
-from ..penalties.factor_penalties import L1, Free, NonNegative, Penalty, Ridge, Simplex
-from ..penalties.learned_relation import LearnedRelation
+from ..penalties import Free
 from ..penalties.relations import Relation
 from ..rows.blocks import single_blas
 from ..rows.observations import Observations
 from .training import CellModel
-
-LEAST = 1e-10
-"""A penalty of zero is taken as this much, so that every step stays well posed."""
-
-
-def make_penalty(kind: str | None, strength: float) -> Penalty:
-    """Penalty by its public name."""
-    if kind is None:
-        return Free()
-    if kind == "simplex":
-        return Simplex()
-    if kind == "clusters":
-        return Membership()
-    named: dict[str, type[Penalty]] = {
-        "relation": LearnedRelation,
-        "ridge": Ridge,
-        "l1": L1,
-        "nonnegative": NonNegative,
-    }
-    return named[kind](max(strength, LEAST))
 
 
 class FactorModel(CellModel):
@@ -97,11 +75,9 @@ class FactorModel(CellModel):
         self._loss()
 
     def _loss(self) -> Loss:
-        choices = ("auto", "squared", "logistic") if self._classification else ("auto", "squared")
-        require_choice("loss", self.loss, choices)
-        default = "logistic" if self._classification else "squared"
-        name = default if self.loss == "auto" else self.loss
-        return Logistic() if name == "logistic" else Squared()
+        kind = {"classification": self._classification}
+        require_choice("loss", self.loss, ("auto", *loss_names(**kind)))
+        return loss_of(self.loss, **kind)
 
     def _schedule(self) -> Schedule:
         return Schedule(

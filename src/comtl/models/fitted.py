@@ -18,7 +18,7 @@ from ..clusters import cluster_rows, embeddings
 from ..engine.problem import OutputColumns, Scaling
 from ..factors import padded
 from ..linear import LinearTasks, numpy_copy
-from ..losses import Loss
+from ..losses import Link, Loss
 from ..rows.frames import is_frame
 from ..rows.observations import Observations
 from ..rows.reading import check_finite, encode_tasks, read_rows
@@ -64,6 +64,11 @@ class FittedTasks(Shown):
     @abstractmethod
     def _loss(self) -> Loss:
         """Loss of an observation."""
+
+    @property
+    @abstractmethod
+    def _link(self) -> Link:
+        """What a score says about the target."""
 
     @abstractmethod
     def _held_out_loss(self, data: Observations, unit: float) -> float:

@@ -10,6 +10,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from ..arrays import Array, asarray_like, namespace, on_device, take_pairs, to_numpy, weighted_mean
 from ..engine.problem import OutputColumns, binary_cells, signs
+from ..losses import ClassLink, Link
 from ..rows.frames import is_partitioned, read_classes, read_numbers
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
@@ -22,6 +23,12 @@ class RegressorOutputs(RegressorMixin, TaskModel):
     @property
     def _classification(self) -> bool:
         return False
+
+    @property
+    def _link(self) -> Link:
+        link = self._loss().regression_link
+        assert link is not None
+        return link
 
     def _binary(self, data: Observations, columns: OutputColumns) -> Observations:
         return data
@@ -48,7 +55,7 @@ class RegressorOutputs(RegressorMixin, TaskModel):
             Predictions; for every task after a two-dimensional ``y``.
         """
         X, codes = self._read_codes(X, task)
-        return self._scores(X, codes)
+        return self._link.mean(self._scores(X, codes))
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """Return R²; for a two-dimensional ``y`` its mean over columns, missing entries left out.
@@ -88,6 +95,12 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
     @property
     def _classification(self) -> bool:
         return True
+
+    @property
+    def _link(self) -> ClassLink:
+        link = self._loss().classification_link
+        assert link is not None
+        return link
 
     def _binary(self, data: Observations, columns: OutputColumns) -> Observations:
         return binary_cells(data, columns)
@@ -159,11 +172,11 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         X, codes = self._read_codes(X, task)
         scores, seen = self._decisions(X, codes)
         if seen is not None:
-            return self._loss().class_probabilities(scores, seen)
+            return self._link.class_probabilities(scores, seen)
         cuts = self._thresholds_of(codes)
         if cuts is not None:
             scores = scores + asarray_like(cuts, scores, scores.dtype)
-        chance = self._loss().probability
+        chance = self._link.mean
         # Of minus the score rather than one minus the chance, which would lose small ones.
         if codes is None:
             return chance(scores)
@@ -239,7 +252,7 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         else:
             # Several classes: the Brier score.
             scores, seen = self._decisions(data.X, codes)
-            chance = self._loss().class_probabilities(scores, seen)
+            chance = self._link.class_probabilities(scores, seen)
             own = take_pairs(chance, np.arange(len(codes)), data.y)
             value = namespace(chance).sum(chance**2, axis=1) - 2.0 * own + 1.0
         return weighted_mean(value, data.weights)

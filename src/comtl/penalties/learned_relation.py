@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import Array, dot, namespace
 from ..saving.registry import formerly, saved
-from .factor_penalties import Penalty
+from .penalty import Penalty
 from .relations import Relation, leading_square
 
 _NOT_LEARNED = Relation(np.zeros((0, 0)), np.zeros(0), 1.0)
@@ -46,6 +46,7 @@ class LearnedRelation(Penalty):
     converged: bool = False
 
     spectral_power: ClassVar[float | None] = 1.0
+    text: ClassVar[str] = "a learned relation, Σ or Ω"
 
     @classmethod
     def start(cls, strength: float, factor: Array, relative_epsilon: float) -> LearnedRelation:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..losses import Logistic
 from ..models.fitted import FittedTasks
 from ..models.outputs import ClassifierOutputs
 from ..stacking.hinges import Hinges
@@ -173,7 +172,9 @@ def _outputs(
 
     across = ["tasks"] if model._multi_output else []
     if not isinstance(model, ClassifierOutputs):
-        graph.apply("Identity", scores, name="prediction")
+        operator = model._link.onnx_operator
+        assert operator is not None
+        graph.apply(operator, scores, name="prediction")
         return [helper.make_tensor_value_info("prediction", dtype, ["rows", *across])]
     several = model._columns.index is not None
     if several:
@@ -193,7 +194,8 @@ def _outputs(
         helper.make_tensor_value_info("prediction", kind, ["rows", *across]),
         helper.make_tensor_value_info("scores", dtype, ["rows", *wide]),
     ]
-    if isinstance(model._loss(), Logistic) and not several:
-        graph.apply("Sigmoid", _odds(graph, model, scores, codes), name="probability")
+    operator = model._link.onnx_operator
+    if operator is not None and not several:
+        graph.apply(operator, _odds(graph, model, scores, codes), name="probability")
         outputs.append(helper.make_tensor_value_info("probability", dtype, ["rows", *across]))
     return outputs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..arrays import Array, dot, namespace, norm
-from ..penalties.factor_penalties import Penalty
+from ..penalties import Penalty
 from .solution import Solution
 
 
@@ -29,15 +29,9 @@ def proximal_gradient(
     xp = namespace(start)
     if bound is None:
         bound = xp.asarray(largest_eigenvalue(operator, start) or 1.0, dtype=start.dtype)
-    # A penalty's smooth part is in the operator; only what the proximal step serves counts here.
-    counted = not penalty.curvature(start)[0]
-
-    def rest(point: Array) -> float:
-        return penalty.value(point) if counted else 0.0
-
     zero = xp.zeros_like(start)
     point, ahead, image, image_ahead = start, start, zero, zero
-    best, best_value = start, rest(start)
+    best, best_value = start, penalty.proximal_value(start)
     momentum, iterations, change, scale = 1.0, 0, float("inf"), 0.0
     while iterations < max_iter and change > tol * scale:
         iterations += 1
@@ -50,7 +44,7 @@ def proximal_gradient(
             bound = 2.0 * bound
             continue
         change, scale = norm(move), max(norm(fresh), 1e-300)
-        value = 0.5 * dot(step, fresh_image) + dot(gradient, step) + rest(fresh)
+        value = 0.5 * dot(step, fresh_image) + dot(gradient, step) + penalty.proximal_value(fresh)
         if value < best_value:
             best, best_value = fresh, value
         if dot(ahead - fresh, fresh - point) > 0.0:

@@ -6,7 +6,8 @@ step for the rest. Two exponents say how it
 behaves under the moves that leave ``W`` alone: ``homogeneity`` under scaling of the factor,
 ``spectral_power`` under the split of ``W``'s singular values (1: a nuclear norm, 2: a Frobenius
 norm, None: not invariant under rotation). ``signed`` says that entries may be negative,
-``discrete`` that rows take one of few values, so that steps are moves between these.
+``discrete`` that rows take one of few values, so that steps are moves between these, ``entrywise``
+that each entry is bounded by itself, as in a core. ``text`` says in the reference what it is.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from ..arrays import Array, dot, namespace, positive
-from ..saving.registry import saved
+from ..arrays import Array, namespace
 from .relations import Relation, leading_square
+
+LEAST = 1e-10
+"""A penalty of zero is taken as this much, so that every step stays well posed."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,13 @@ class Penalty(ABC):
     discrete: ClassVar[bool] = False
     homogeneity: ClassVar[float | None] = 2.0
     spectral_power: ClassVar[float | None] = None
+    entrywise: ClassVar[bool] = False
+    text: ClassVar[str] = ""
+
+    @classmethod
+    def of_strength(cls, strength: float) -> Self:
+        """Return the penalty as its public name stands for it."""
+        return cls(max(float(strength), LEAST))
 
     @abstractmethod
     def value(self, factor: Array) -> float:
@@ -53,6 +63,10 @@ class Penalty(ABC):
     def prox(self, factor: Array, step: Array | float) -> Array:
         """Proximal step of the part that is not smooth; ``step`` is a length, or one a row."""
         return factor
+
+    def proximal_value(self, factor: Array) -> float:
+        """Value of that part at a feasible factor."""
+        return 0.0
 
     def initialised(self, factor: Array, relative_epsilon: float) -> Penalty:
         """Return the penalty at the start of a fit, any smoothing relative to the factor."""
@@ -93,96 +107,6 @@ class Penalty(ABC):
         return Relation.of_factor(factor, relative_epsilon * leading_square(factor))
 
 
-@saved
-@dataclass(frozen=True)
-class Ridge(Penalty):
-    """Squared Frobenius norm.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.penalties.factor_penalties import Ridge
-    >>> Ridge(0.5).value(np.ones((2, 2)))
-    2.0
-    """
-
-    spectral_power: ClassVar[float | None] = 2.0
-
-    def value(self, factor: Array) -> float:
-        return self.strength * dot(factor, factor)
-
-    def whitening(self, factor: Array) -> Array | None:
-        xp = namespace(factor)
-        return xp.eye(factor.shape[1], dtype=factor.dtype) / self.strength**0.5
-
-
-@saved
-@dataclass(frozen=True)
-class Free(Penalty):
-    """No penalty at all: the paper's core ``S``."""
-
-    strength: float = 0.0
-
-    homogeneity: ClassVar[float | None] = 0.0
-
-    def value(self, factor: Array) -> float:
-        return 0.0
-
-
-@saved
-@dataclass(frozen=True)
-class L1(Penalty):
-    """Sum of absolute values, for sparse factors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.penalties.factor_penalties import L1
-    >>> L1(1.0).prox(np.array([[-3.0, 0.5]]), step=1.0)
-    array([[-2.,  0.]])
-    """
-
-    smooth: ClassVar[bool] = False
-    homogeneity: ClassVar[float | None] = 1.0
-
-    def value(self, factor: Array) -> float:
-        xp = namespace(factor)
-        return self.strength * float(xp.sum(xp.abs(factor)))
-
-    def curvature(self, factor: Array) -> tuple[float, Array]:
-        return 0.0, super().curvature(factor)[1]
-
-    def gradient(self, factor: Array) -> Array:
-        return 0.0 * factor
-
-    def prox(self, factor: Array, step: Array | float) -> Array:
-        xp = namespace(factor)
-        return xp.sign(factor) * positive(xp.abs(factor) - step * self.strength)
-
-
-@saved
-@dataclass(frozen=True)
-class NonNegative(Penalty):
-    """Squared Frobenius norm on factors without negative entries.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.penalties.factor_penalties import NonNegative
-    >>> NonNegative(1.0).prox(np.array([[-3.0, 0.5]]), step=1.0)
-    array([[0. , 0.5]])
-    """
-
-    smooth: ClassVar[bool] = False
-    signed: ClassVar[bool] = False
-
-    def value(self, factor: Array) -> float:
-        return self.strength * dot(factor, factor)
-
-    def prox(self, factor: Array, step: Array | float) -> Array:
-        return positive(factor)
-
-
 @dataclass(frozen=True)
 class Constraint(Penalty):
     """Abstract bound on the rows of a factor that costs nothing where it is met."""
@@ -193,6 +117,10 @@ class Constraint(Penalty):
     signed: ClassVar[bool] = False
     homogeneity: ClassVar[float | None] = None
 
+    @classmethod
+    def of_strength(cls, strength: float) -> Self:
+        return cls()
+
     def value(self, factor: Array) -> float:
         return 0.0
 
@@ -201,31 +129,6 @@ class Constraint(Penalty):
 
     def gradient(self, factor: Array) -> Array:
         return 0.0 * factor
-
-
-@saved
-@dataclass(frozen=True)
-class Simplex(Constraint):
-    """Rows are shares: not negative, summing to one. ``strength`` has no part in it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.penalties.factor_penalties import Simplex
-    >>> Simplex().prox(np.array([[2.0, 0.0], [0.6, 0.6]]), step=1.0)
-    array([[1. , 0. ],
-           [0.5, 0.5]])
-    """
-
-    def prox(self, factor: Array, step: Array | float) -> Array:
-        xp = namespace(factor)
-        # Adding a number to a row does not move its projection; without, large rows lose the one.
-        factor = factor - xp.max(factor, axis=1, keepdims=True)
-        ordered = xp.sort(factor, axis=1, descending=True)
-        rank = xp.arange(1, factor.shape[1] + 1, dtype=factor.dtype)
-        # What is taken off every entry: the largest that any number of leading ones asks for.
-        excess = (xp.cumulative_sum(ordered, axis=1) - 1.0) / rank[None, :]
-        return positive(factor - xp.max(excess, axis=1, keepdims=True))
 
 
 def rotation_invariant(penalties: Iterable[Penalty]) -> bool:
