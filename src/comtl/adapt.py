@@ -38,19 +38,7 @@ New = tuple[Array, Array, sparse.csr_array | RowSparse | None]
 
 @dataclass(frozen=True, eq=False)
 class Adaptation:
-    """A fitted model as new tasks build on it.
-
-    Parameters
-    ----------
-    state : State
-        Factors and penalties of the fit.
-    units : Units
-        Those of the fit.
-    loss : Loss
-        Loss of an observation.
-    within : callable
-        Fits new tasks without a residual.
-    """
+    """A fitted model as new tasks build on it; ``within`` fits them without a residual."""
 
     state: State
     units: Scaling
@@ -63,7 +51,6 @@ class Adaptation:
         return self.state.penalties["G"].whitening(self.state.factors.G)
 
     def rows(self, cells: Observations) -> RowsDatafit:
-        """New observations in the units of the fit."""
         y = namespace(cells.weights).astype(self.units.target(cells.y), cells.dtype)
         design = self.units.design(cells.X)
         return RowsDatafit(design, y, cells.weights, cells.offsets, self.loss, cells.rows)
@@ -73,11 +60,9 @@ class Adaptation:
         return selection_losses(self.rows(cells), self.state, self.whitening, self.within)
 
     def best(self, losses: np.ndarray) -> Sizes:
-        """The sizes with the lowest loss."""
         return candidates(self.state, self.whitening is not None)[int(losses.argmin())]
 
     def columns(self, cells: Observations, sizes: Sizes | None) -> New:
-        """Columns of new tasks with a residual of given sizes, or within the span."""
         return _columns(self, self.rows(cells), sizes)
 
 

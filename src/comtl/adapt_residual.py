@@ -64,7 +64,6 @@ class Batch:
         return namespace(self.own).astype(self.inside, self.own.dtype)
 
     def of_cells(self, values: Array) -> Array:
-        """Values of the observations, in the order of the batch."""
         if not on_device(values):
             return values[self.index]
         return namespace(values).reshape(take(values, self.index.ravel()), self.index.shape)
@@ -87,7 +86,7 @@ def candidates(state: State, smooth: bool) -> list[Sizes]:
 def _start(
     fit: RowsDatafit, state: State, whitening: Array | None, within: Within
 ) -> tuple[Array, Array, Array, dict[bool, Array]]:
-    """Task factor and intercepts to start from, the lift of rows, and scores with and without."""
+    """Task factor and intercepts to start from, coordinates, and scores with and without base."""
     point = state.factors
     xp = namespace(point.G)
     G = xp.zeros((fit.n_tasks, point.G.shape[1]), dtype=point.G.dtype)
@@ -175,10 +174,7 @@ def _kernel_fit(
     common: Array,
     keeps: Array | float = 1.0,
 ) -> tuple[Array, Array]:
-    """Dual weights of each row, and leave-one-out scores, by reweighted ridge regression.
-
-    Solved over the rows of a task or over its features, whichever are fewer.
-    """
+    """Dual weights and leave-one-out scores by reweighted ridge, in the smaller dimension."""
     xp, pad = namespace(batch.own), batch.inside
     y, base = batch.of_cells(fit.y), batch.of_cells(common)
     weights = batch.of_cells(fit.weights) * batch.pad
@@ -219,7 +215,6 @@ class _DualSmoother:
         return dual, xp.linalg.diagonal(inverse)
 
     def score(self, dual: Array) -> Array:
-        """Scores of the rows."""
         return (self.kernel @ dual[:, :, None])[:, :, 0]
 
 
@@ -235,7 +230,6 @@ class _PrimalSmoother:
         self.features = namespace(batch.own).concat(parts, axis=2)
 
     def solve(self, root: Array, target: Array) -> tuple[Array, Array]:
-        """Dual weights, and the share of its own residual that each row keeps."""
         xp = namespace(root)
         features = root[:, :, None] * self.features
         turned = _turned(features)
@@ -245,16 +239,12 @@ class _PrimalSmoother:
         return root * (root * target - fitted), 1.0 - xp.sum(seen * features, axis=2)
 
     def score(self, dual: Array) -> Array:
-        """Scores of the rows."""
         back = _turned(self.features) @ dual[:, :, None]
         return (self.features @ back)[:, :, 0]
 
 
 def _base_keeps(fit: RowsDatafit, batch: Batch, G: Array, common: Array, state: State) -> Array:
-    """Share of its own residual that each row keeps under a base that was fitted to it too.
-
-    As for the lasso: the leverages of least squares on the columns that a task uses.
-    """
+    """Share of its residual that each row keeps under the base: its leverages, as for the lasso."""
     xp = namespace(G)
     y, score = batch.of_cells(fit.y), batch.of_cells(common)
     root = xp.sqrt(batch.of_cells(fit.weights) * fit.loss.curvature(y, score)) * batch.pad

@@ -17,20 +17,14 @@ leading directions that distances are measured in: a few clusters span fewer."""
 
 
 def embeddings(directions: np.ndarray, task_factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of ``Uσ`` (features) and ``Vσ`` (tasks) of ``W = D Gᵀ``: distances are those of W.
-
-    Beyond 30 directions, of the best approximation of W by 30.
-    """
+    """Rows of ``Uσ`` and ``Vσ`` of ``W = D Gᵀ``, at most 30 columns: distances are those of W."""
     U, sigma, V = thin_svd(directions, task_factor)
     leading = slice(MOST_DIRECTIONS)
     return (U * sigma)[:, leading], (V * sigma)[:, leading]
 
 
 def cluster_rows(points: np.ndarray, count: int | None, seed: int) -> np.ndarray:
-    """Label the rows by k-means, clusters numbered in the order of their first row.
-
-    Without a ``count`` the one with the best silhouette is taken.
-    """
+    """Label rows by k-means in order of first row; without ``count`` by the best silhouette."""
     scale = np.abs(points).max() or 1.0
     points = points / scale
     distinct = len(np.unique(points.round(9), axis=0))

@@ -14,29 +14,13 @@ from .saving.registry import saved
 @saved
 @dataclass(frozen=True)
 class Factors:
-    """Factors, shared part and intercepts of ``T`` tasks on ``P`` features.
+    """Factors, shared part and intercepts of ``T`` tasks on ``P`` features."""
 
-    Parameters
-    ----------
-    F : array of shape (P, K1)
-        Feature factor.
-    S : array of shape (K1, K2) or None
-        Core; None for the two-factor model, where K1 = K2 and the core is the identity.
-    G : array of shape (T, K2)
-        Task factor.
-    shared : array of shape (P,)
-        Common part ``w0`` of all tasks.
-    offset : float
-        Common part of the intercepts.
-    random_intercepts : array of shape (T,)
-        What each task's intercept adds to the offset.
-    """
-
-    F: Array
-    S: Array
-    G: Array
-    shared: Array
-    offset: float
+    F: Array  # (P, K1)
+    S: Array  # None for two factors, where K1 = K2
+    G: Array  # (T, K2)
+    shared: Array  # common part w0 of all tasks
+    offset: float  # common part of the intercepts
     random_intercepts: Array
 
     @property
@@ -51,12 +35,10 @@ class Factors:
 
     @property
     def intercepts(self) -> Array:
-        """Intercept of each task."""
         return self.offset + self.random_intercepts
 
     @property
     def coef_shape(self) -> tuple[int, int]:
-        """Features and tasks."""
         return self.F.shape[0], self.G.shape[0]
 
     @property
@@ -65,7 +47,6 @@ class Factors:
         return self.shared[:, None] + self.F @ self.loadings.T
 
     def with_(self, **changes: Any) -> Factors:
-        """Return a copy with some parts replaced."""
         return replace(self, **changes)
 
     def interpolate(self, other: Factors, share: float) -> Factors:
@@ -107,33 +88,15 @@ def thin_svd(left: Array, right: Array) -> tuple[Array, Array, Array]:
 @saved
 @dataclass(frozen=True)
 class State:
-    """Factors, their penalties, and the penalties of shared part and intercepts.
-
-    Parameters
-    ----------
-    factors : Factors
-        The unknowns.
-    penalties : mapping
-        Penalty of the factors "F", "S" and "G"; without "S" for the two-factor model.
-    fixed : frozenset of str
-        Factors that are held where they are.
-    shared : float or None
-        Ridge penalty of the common part ``w0``; None for no common part.
-    intercept : bool
-        Whether scores have an intercept.
-    intercept_penalty : float
-        Penalty of the tasks' deviations from the common intercept; infinite for none.
-    estimates_pooling : bool
-        Whether that penalty is estimated as the fit goes on; else it stays as given.
-    """
+    """Factors, their penalties, and the penalties of shared part and intercepts."""
 
     factors: Factors
-    penalties: Mapping[str, Penalty]
+    penalties: Mapping[str, Penalty]  # by factor: "F", "G" and perhaps "S"
     fixed: frozenset[str] = field(default_factory=frozenset)
-    shared: float | None = None
+    shared: float | None = None  # ridge penalty of w0; None for no common part
     intercept: bool = True
     intercept_penalty: float = float("inf")
-    estimates_pooling: bool = True
+    estimates_pooling: bool = True  # whether that penalty is estimated as the fit goes on
 
     @property
     def regularizer(self) -> float:
@@ -156,7 +119,6 @@ class State:
 
     @property
     def has_random_intercepts(self) -> bool:
-        """Whether tasks have intercepts of their own."""
         return self.intercept and self.intercept_penalty < float("inf")
 
     @property
@@ -171,15 +133,12 @@ class State:
         return "F" in self.fixed and "G" not in self.fixed and rows == columns
 
     def at(self, factors: Factors) -> State:
-        """Return the state with other factors."""
         return replace(self, factors=factors)
 
     def penalized(self, **changes: Penalty) -> State:
-        """Return the state with some penalties replaced."""
         return replace(self, penalties={**self.penalties, **changes})
 
     def with_(self, **changes: Any) -> State:
-        """Return a copy with some parts replaced."""
         return replace(self, **changes)
 
     def updated(self, name: str) -> State:

@@ -100,10 +100,7 @@ def is_one(matrix: Array) -> bool:
 
 
 def with_corner(matrix: Array) -> Array:
-    """Append a row and a column of zeros with a one in the corner, for the intercept.
-
-    Of many matrices at once, each gets its own.
-    """
+    """Append a row and a column of zeros with a one in the corner, to one matrix or to many."""
     xp = namespace(matrix)
     *many, rows, columns = matrix.shape
     lifted = xp.zeros((*many, rows + 1, columns + 1), dtype=matrix.dtype)

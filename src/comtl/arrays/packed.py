@@ -14,17 +14,7 @@ from .spaces import Array, is_device_sparse, namespace, on_device
 
 
 class RowSelector:
-    """Map from rows to observations on a device: observation ``i`` is row ``rows[i]`` of a matrix.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_cells,)
-        Row of each observation.
-    count : int
-        Rows that there are.
-    like : array
-        Gives library, device and type.
-    """
+    """Map from rows to observations on a device: observation ``i`` is row ``rows[i]``."""
 
     packed_on_device = True
 
@@ -52,22 +42,7 @@ class RowSelector:
 
 
 class DeviceCSR:
-    """Rows in compressed form on a device: CSR of torch or CuPy, with both products at hand.
-
-    The product with the transpose is that of a second, transposed copy, made when first asked for:
-    libraries are slow at it otherwise, or do not have it.
-
-    Parameters
-    ----------
-    values : array of shape (nnz,)
-        Entries that are stored.
-    places : array of shape (nnz,)
-        Column of each entry.
-    ends : array of shape (n + 1,)
-        Entries ``ends[i]:ends[i + 1]`` belong to row i.
-    shape : tuple of int
-        Rows and columns.
-    """
+    """CSR of torch or CuPy; the transpose is kept as a copy, since libraries are slow at it."""
 
     packed_on_device = True
 
@@ -89,16 +64,13 @@ class DeviceCSR:
 
     @property
     def dtype(self) -> Any:
-        """Type of the entries."""
         return self.values.dtype
 
     @property
     def nnz(self) -> int:
-        """Number of entries that are stored."""
         return int(self.values.shape[0])
 
     def astype(self, dtype: Any) -> DeviceCSR:
-        """Return the rows in another type."""
         values = namespace(self.values).astype(self.values, dtype)
         return DeviceCSR(values, self.places, self.ends, self.shape)
 
@@ -115,18 +87,15 @@ class DeviceCSR:
         return self._native.T.tocsr()
 
     def forward(self, right: Array) -> Array:
-        """``X @ right``."""
         return self._native @ right if right.shape[1] else self._none(right, self.shape[0])
 
     def backward(self, left: Array) -> Array:
-        """``X.T @ left``."""
         return self._transposed @ left if left.shape[1] else self._none(left, self.shape[1])
 
     def _none(self, like: Array, rows: int) -> Array:
         return namespace(like).zeros((rows, 0), dtype=like.dtype)
 
     def take(self, rows: np.ndarray) -> DeviceCSR:
-        """Rows of given numbers."""
         xp = namespace(self.values)
         if array_api_compat.is_cupy_array(self.values):
             return DeviceCSR.of(self._native[xp.asarray(rows)])
@@ -162,13 +131,13 @@ class DeviceCSR:
 
     @cached_property
     def _rows(self) -> Array:
-        """Row of each entry."""
+        """Row of each stored entry."""
         xp = namespace(self.values)
         entries = xp.arange(self.nnz, dtype=self.ends.dtype)
         return xp.searchsorted(self.ends, entries, side="right") - 1
 
     def column_sums(self, entries: Array) -> Array:
-        """Sum over each column of one number for each entry, in double precision."""
+        """Sum over each column of one number for each stored entry, in double precision."""
         xp = namespace(entries)
         sizes = xp.astype(entries, xp.float64)
         # Beyond the standard, but both libraries have it.

@@ -22,10 +22,7 @@ _KEPT: dict[tuple[Any, ...], Any] = {}
 
 
 def cached_for(owner: np.ndarray, name: str, like: Array, make: Callable[[], Any]) -> Any:
-    """What ``make()`` gives, made once for a host array and a device, and dropped with that array.
-
-    The array must not be changed later.
-    """
+    """What ``make()`` gives for a host array and a device, made once and dropped with the array."""
     key = (id(owner), name, type(like), device_key(like))
     try:
         return _KEPT[key]
@@ -36,10 +33,7 @@ def cached_for(owner: np.ndarray, name: str, like: Array, make: Callable[[], Any
 
 
 def segment_sum(values: Array, offsets: np.ndarray) -> Array:
-    """Sum consecutive rows: entry ``t`` is the sum of ``values[offsets[t]:offsets[t + 1]]``.
-
-    Every segment must hold at least one row.
-    """
+    """Sums of ``values[offsets[t]:offsets[t + 1]]``; every segment must hold at least one row."""
     if array_api_compat.is_numpy_array(values):
         return np.add.reduceat(values, offsets[:-1], axis=0)
     steps = cached_for(offsets, "pieces", values, lambda: _pieces(offsets, values))
@@ -87,11 +81,7 @@ def _sum_once(values: Array, bounds: np.ndarray, there: Array) -> Array:
 
 
 def local_offsets(offsets: np.ndarray, start: int, stop: int) -> tuple[int, int, np.ndarray]:
-    """First and last segment with observations in ``start:stop``, and their bounds counted from
-    start.
-
-    A segment may straddle the range; it is then cut.
-    """
+    """First and last segment with rows in ``start:stop``, and their bounds counted from start."""
     if start == 0 and stop == offsets[-1]:
         return 0, len(offsets) - 1, offsets  # itself, for what is kept with it
     first = int(np.searchsorted(offsets, start, side="right")) - 1
@@ -100,10 +90,7 @@ def local_offsets(offsets: np.ndarray, start: int, stop: int) -> tuple[int, int,
 
 
 def segment_gram(values: Array, weights: Array, offsets: np.ndarray) -> Array:
-    """Weighted Gram matrix of each segment of rows, ``(T, K, K)``.
-
-    Segments of similar length are padded to one length and multiplied in one batch.
-    """
+    """Weighted Gram matrix of each segment of rows, ``(T, K, K)``, padded to similar lengths."""
     xp = namespace(values)
     width = values.shape[1]
     parts = []

@@ -29,15 +29,7 @@ in place."""
 
 
 class Space:
-    """Namespace of a library whose new arrays lie on one device.
-
-    Parameters
-    ----------
-    library : module
-        The library, made to follow the standard.
-    device : object
-        What the library calls a device.
-    """
+    """Namespace of a library whose new arrays lie on one device."""
 
     def __init__(self, library: Any, device: Any) -> None:
         self._library, self.device = library, device
@@ -70,10 +62,7 @@ def device_key(values: Array) -> Any:
 
 
 def namespace(*arrays: Array) -> Any:
-    """Return the array namespace of dense arrays; SciPy sparse matrices count as NumPy.
-
-    That of another library than NumPy is bound to the device of the first array.
-    """
+    """Array namespace of dense arrays, on the device of the first; SciPy's count as NumPy."""
     if type(arrays[0]) is np.ndarray and len(arrays) == 1:  # called hundreds of times a sweep
         return array_api_compat.numpy
     if len(arrays) == 1:
@@ -97,10 +86,7 @@ def is_device_sparse(values: Any) -> bool:
 
 
 def on_device(values: Any) -> bool:
-    """Whether values are an array of another library, to be worked on where it lies.
-
-    So are tensors of torch, arrays of CuPy and those of the strict reference library.
-    """
+    """Whether values are an array of another library (torch, CuPy, ...), used where it lies."""
     kind = type(values)
     if kind not in _WHERE:
         _WHERE[kind] = not isinstance(values, HOST) and (
@@ -136,10 +122,7 @@ def device_name(values: Any) -> str:
 
 
 def to_numpy(values: Any) -> Any:
-    """Copy an array on a device to NumPy; what is not on one is returned as it is.
-
-    The only way that anything leaves a device: tasks, classes, clusters and finished results.
-    """
+    """Copy an array on a device to NumPy, the only way off a device; others stay as they are."""
     if not on_device(values):
         return values
     if array_api_compat.is_torch_array(values):
@@ -152,10 +135,7 @@ def to_numpy(values: Any) -> Any:
 
 
 def asarray_like(values: Any, like: Array, dtype: Any = None) -> Array:
-    """Array of values in the library and on the device of another.
-
-    Values may be of NumPy, or of the same library on any device.
-    """
+    """Array in the library and on the device of ``like``, from NumPy or from the same library."""
     if not on_device(like):
         return np.asarray(values, dtype=dtype)
     if on_device(values) and not _one_library(values, like):

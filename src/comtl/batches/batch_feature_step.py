@@ -17,18 +17,7 @@ from .solver_plan import Plan
 
 
 class FeatureSystems:
-    """Normal equations of ``(F, w0, b)`` of many fits, as operators on one flat vector each.
-
-    The unknowns of a fit are those of ``FeatureSystem``; deviations of fits
-    that have none are zero throughout.
-
-    Parameters
-    ----------
-    cells, slope, fits, model
-        Rows, gradient of the loss by the weights, where the fits stand, and the penalty of ``F``.
-    width : int
-        Columns of the factors that are more than padding in some fit.
-    """
+    """``FeatureSystem`` of many fits; deviations of fits without are zero throughout."""
 
     def __init__(
         self, cells: Cells, slope: Array, fits: Fits, model: QuadraticModel, width: int
@@ -60,7 +49,6 @@ class FeatureSystems:
         return matrix, flat[:, size:-1], flat[:, -1:]
 
     def right(self) -> Array:
-        """Negative gradients."""
         point, shared = self.fits.factors, self.fits.shared
         pull = self.model.slope[..., : self.width]
         if shared is not None:
@@ -70,14 +58,12 @@ class FeatureSystems:
         return -self._pool(self._pack(matrix, self.slope[..., -1]), point.random_intercepts)
 
     def _pool(self, flat: Array, deviations: Array) -> Array:
-        """Add the pooling penalty's share to the deviations."""
         if self.fits.intercept:
             size = self.rows * self.columns
             flat[:, size:-1] += self.double * deviations
         return flat
 
     def operator(self, flat: Array) -> Array:
-        """Hessians applied to flat vectors."""
         xp = self.xp
         matrix, deviations, offset = self._unpack(flat)
         intercepts = (deviations + offset)[..., None]
@@ -117,7 +103,6 @@ class FeatureSystems:
         return apply
 
     def matrix(self) -> Array:
-        """Explicit Hessians, for small problems."""
         xp, P, k = self.xp, self.rows, self.columns
         hessian = 2.0 * self.cells.gram
         eye, own = xp.eye(P, dtype=hessian.dtype), xp.eye(k, dtype=hessian.dtype)

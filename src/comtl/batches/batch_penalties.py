@@ -19,17 +19,7 @@ from .pytrees import along
 
 @dataclass(frozen=True)
 class QuadraticModel:
-    """Penalty about a factor: Hessian ``αI - NNᵀ`` on its rows, and gradient.
-
-    Parameters
-    ----------
-    alpha : array of shape (B,)
-        ``α``.
-    low_rank : array of shape (B, n, K)
-        ``N``.
-    slope : array of shape (B, n, K)
-        Gradient.
-    """
+    """Penalty about a factor: Hessian ``αI - NNᵀ`` on its rows, and gradient."""
 
     alpha: Array
     low_rank: Array
@@ -38,25 +28,15 @@ class QuadraticModel:
 
 @dataclass(frozen=True)
 class Relations:
-    """Learned relations of many factors, each up to date with its factor.
-
-    Parameters
-    ----------
-    strength, epsilon, lowest, converged : arrays of shape (B,)
-        As in :class:`~comtl.penalties.learned_relation.LearnedRelation`.
-    squares, rotation : arrays of shapes (B, K) and (B, K, K)
-        Squares of the factors' singular values, and their right singular vectors.
-    rows : int
-        Rows of a factor.
-    """
+    """Learned relations of many factors, each up to date with its factor."""
 
     strength: Array
-    epsilon: Array
+    epsilon: Array  # (B,), as the others
     lowest: Array
     converged: Array
-    squares: Array
-    rotation: Array
-    rows: int
+    squares: Array  # squared singular values (B, K)
+    rotation: Array  # right singular vectors (B, K, K)
+    rows: int  # of a factor
 
     spectral_power: ClassVar[float] = 1.0
     homogeneity: ClassVar[float] = 2.0
@@ -73,15 +53,12 @@ class Relations:
         return cls(strength, epsilon, 1e-12 * scale, moving, squares, turn, factor.shape[1])
 
     def of(self, squares: Array, turn: Array) -> Relations:
-        """Return the relations of other factors, by their singular values and vectors."""
         return replace(self, squares=squares, rotation=turn)
 
     def scaled(self, scale: Array) -> Relations:
-        """Return the relations of the factors times a number each."""
         return replace(self, squares=scale[:, None] ** 2 * self.squares)
 
     def annealed(self, shrink: float, floor: float) -> Relations:
-        """Return the relations with their smoothing lowered, those not at rest."""
         xp = namespace(self.squares)
         target = xp.maximum(floor * xp.max(self.squares, axis=1), self.lowest)
         lower = xp.minimum(self.epsilon, xp.maximum(shrink * self.epsilon, target))
@@ -97,11 +74,9 @@ class Relations:
         return roots, floor, xp.sum(roots, axis=1) + beyond * floor
 
     def value(self, factor: Array) -> Array:
-        """Penalty of each factor."""
         return self.strength * self._roots[2] ** 2
 
     def scale_derivative(self, factor: Array) -> Array:
-        """Rate of the values as the factors are scaled up."""
         roots, _, trace = self._roots
         spread = namespace(roots).sum(self.squares / roots, axis=1)
         return 2.0 * self.strength * trace * spread
@@ -123,7 +98,6 @@ class Relations:
 
     @property
     def is_annealed(self) -> Array:
-        """Whether annealing is over."""
         return self.converged
 
     @property
@@ -142,19 +116,15 @@ class Ridges:
     homogeneity: ClassVar[float] = 2.0
 
     def value(self, factor: Array) -> Array:
-        """Penalty of each factor."""
         return self.strength * namespace(factor).sum(factor**2, axis=(1, 2))
 
     def scale_derivative(self, factor: Array) -> Array:
-        """Rate of the values as the factors are scaled up."""
         return 2.0 * self.value(factor)
 
     def scaled(self, scale: Array) -> Ridges:
-        """Return the same: a ridge learns nothing."""
         return self
 
     def annealed(self, shrink: float, floor: float) -> Ridges:
-        """Return the same: nothing is smoothed."""
         return self
 
 

@@ -26,24 +26,14 @@ MIN_ACTIVE_SHARE = 0.75
 
 @dataclass(frozen=True)
 class BatchIteration:
-    """Where the fits stand after a sweep; those that have converged stay.
-
-    Parameters
-    ----------
-    fits : Fits
-        Factors and penalties.
-    objective, converged, sweeps, share : arrays of shape (B,)
-        Objective, whether the fit is over, its sweeps so far, and how far to go beyond the next.
-    last : Factors
-        Where the last sweep's fits stood before.
-    """
+    """Where the fits stand after a sweep; those that have converged stay."""
 
     fits: Fits
     objective: Array
     converged: Array
     sweeps: Array
-    share: Array
-    last: Factors
+    share: Array  # length of the next extrapolation
+    last: Factors  # before the last sweep
 
 
 def begin(cells: Cells, fits: Fits) -> BatchIteration:
@@ -118,10 +108,7 @@ def fit_batch(
     init: str = "svd",
     seed: int = 0,
 ) -> BatchIteration:
-    """Fit recipes (second row of ``places``, ranks rising) to data (first row) until all are done.
-
-    Fits that are done leave the batch once they crowd it.
-    """
+    """Fit recipes (second row of ``places``, ranks rising) to data (first row) to the end."""
     ranks = np.array([recipes[number].ranks[0] for number in places[1]])
     plan = Plan(ranks, datafits[0].n_features, datafits[0].n_tasks)
     cells = Cells.of(datafits, places[0])
@@ -148,23 +135,12 @@ def fit_batch(
 
 @dataclass(frozen=True, eq=False)
 class HeldOutGrams:
-    """Rows of a fold as Grams: those to fit to, and those to predict.
-
-    Parameters
-    ----------
-    train, test : GramDatafit
-        Both in the units of the training rows.
-    codes : ndarray of shape (n_test_tasks,)
-        Number of each task of the held-out rows among those of the training rows; -1 for one
-        that has none there, which is predicted by the mean of all.
-    scale : float
-        What a squared error of the engine's units is in those of the losses.
-    """
+    """Rows of a fold as Grams in units of the training rows: to fit to, and to predict."""
 
     train: GramDatafit
     test: GramDatafit
-    codes: np.ndarray
-    scale: float = 1.0
+    codes: np.ndarray  # number among the training tasks; -1: predicted by the mean of all
+    scale: float = 1.0  # squared error of the losses over that of the engine
 
     def losses(self, point: Factors) -> Array:
         """Mean squared error of each of many fits, (B,)."""
@@ -187,27 +163,7 @@ def batched_losses(
     init: str = "svd",
     seed: int = 0,
 ) -> np.ndarray:
-    """Held-out mean squared error of settings on folds.
-
-    Parameters
-    ----------
-    folds : sequence of HeldOutGrams
-        The folds, in any array library.
-    recipes : sequence of sequences of Recipe
-        For each fold those of the settings, all :func:`~comtl.batches.batch_start.batchable`.
-    schedule : Schedule
-        How each fit runs.
-    together : bool
-        Whether fits of different ranks share a batch, padded to the widest: fewer and larger
-        operations, for a GPU. Else only fits of one rank do.
-    init, seed
-        As for a single fit.
-
-    Returns
-    -------
-    ndarray of shape (n_folds, n_settings)
-        Each as a fit of its own would have it.
-    """
+    """Held-out mean squared error (n_folds, n_settings), each as a fit of its own has it."""
     found = np.empty((len(folds), len(recipes[0])))
     for numbers, places in _batches(folds, recipes, together):
         data = [folds[number] for number in numbers]

@@ -74,10 +74,7 @@ def split(fits: Fits) -> Fits:
 
 
 def _basis(factor: Array, squares: Array, turn: Array) -> tuple[Array, Array]:
-    """Orthonormal basis of each factor's columns, and ``R`` such that ``basis Rᵀ`` is the factor.
-
-    Directions below the square root of the precision are left out.
-    """
+    """Orthonormal basis of each factor's columns, and ``R`` with ``basis Rᵀ`` the factor."""
     xp = namespace(factor)
     eps = float(xp.finfo(factor.dtype).eps)
     kept = squares > eps * xp.max(squares, axis=1, keepdims=True)
@@ -114,10 +111,7 @@ def extrapolate(last: Factors, fits: Fits, share: Array) -> Fits:
 
 
 def _turn(fits: Fits, product: Array) -> Array:
-    """Rotations that bring last factors nearest to present ones, padding left alone.
-
-    ``product`` holds one small matrix for each fit, or one set of them after another.
-    """
+    """Rotations that bring last factors nearest to present ones, padding left alone."""
     xp = namespace(product)
     eye = xp.eye(product.shape[-1], dtype=product.dtype)
     size = xp.max(xp.abs(product), axis=(1, 2), keepdims=True)

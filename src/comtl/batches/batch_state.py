@@ -17,29 +17,13 @@ from .batch_penalties import Relations, Ridges, spectra
 
 @dataclass(frozen=True)
 class Fits:
-    """Factors of B fits, padded to one width by columns of zeros, and their penalties.
+    """Factors of B fits, padded to one width by columns of zeros, and their penalties."""
 
-    Parameters
-    ----------
-    factors : Factors
-        The unknowns, ``F`` (B, P, K) and so on; ``offset`` is (B, 1).
-    penalties : dict
-        Penalty of the factors "F", "S" and "G"; without "S" for the two-factor model.
-    inside : array of shape (B, K)
-        One for a column of a fit, zero for padding.
-    shared : array of shape (B,) or None
-        Ridge penalty of the common part; None for no common part.
-    intercept_penalty : array of shape (B,)
-        Penalty of the tasks' deviations from the common intercept; infinite for none.
-    intercept, estimates_pooling : bool
-        Whether scores have an intercept, and whether its pooling is estimated.
-    """
-
-    factors: Factors
+    factors: Factors  # F is (B, P, K) and so on, the offset (B, 1)
     penalties: dict[str, Any]
-    inside: Array
-    shared: Array | None
-    intercept_penalty: Array
+    inside: Array  # (B, K): one for a column of a fit, zero for padding
+    shared: Array | None  # (B,)
+    intercept_penalty: Array  # (B,)
     intercept: bool
     estimates_pooling: bool
 
@@ -71,12 +55,10 @@ class Fits:
 
     @cached_property
     def factor_penalty(self) -> Array:
-        """Penalties of the factors alone."""
         return sum(p.value(getattr(self.factors, name)) for name, p in self.penalties.items())
 
     @property
     def regularizer(self) -> Array:
-        """All of the objectives but the loss."""
         xp = namespace(self.intercept_penalty)
         point, total = self.factors, self.factor_penalty
         if self.shared is not None:
@@ -86,30 +68,24 @@ class Fits:
 
     @property
     def learned(self) -> list[Relations]:
-        """Penalties with a smoothing."""
         return [p for p in self.penalties.values() if not isinstance(p, Ridges)]
 
     @property
     def floor(self) -> Array:
-        """What the smoothing adds to the objectives whatever the factors."""
         return sum(p.floor for p in self.learned)
 
     @property
     def is_annealed(self) -> Array:
-        """Whether the smoothing of every penalty has come to rest."""
         one, other = (p.is_annealed for p in self.learned)
         return one & other
 
     def at(self, **changes: Array) -> Fits:
-        """Return the fits with some of the unknowns replaced."""
         return replace(self, factors=replace(self.factors, **changes))
 
     def with_(self, **changes: Any) -> Fits:
-        """Return a copy with some parts replaced."""
         return replace(self, **changes)
 
     def penalized(self, **changes: Any) -> Fits:
-        """Return the fits with some penalties replaced."""
         return replace(self, penalties={**self.penalties, **changes})
 
     @property
@@ -127,24 +103,14 @@ class Fits:
 
 @dataclass(frozen=True)
 class Cells:
-    """Sufficient statistics of squared loss for B fits to T tasks each.
+    """Sufficient statistics of squared loss for B fits to T tasks each."""
 
-    Parameters
-    ----------
-    gram, moment : arrays of shapes (B, T, P + 1, P + 1) and (B, T, P + 1)
-        Those of :class:`~comtl.datafits.gram_datafit.GramDatafit`.
-    energy, weight : arrays of shape (B,)
-        Weighted sum of the squared targets, and of the weights.
-    basis, spread : arrays of shapes (B, P, P) and (B, P)
-        Eigenvectors and eigenvalues of the pooled covariance.
-    """
-
-    gram: Array
-    moment: Array
-    energy: Array
-    weight: Array
-    basis: Array
-    spread: Array
+    gram: Array  # (B, T, P + 1, P + 1), as in GramDatafit
+    moment: Array  # (B, T, P + 1)
+    energy: Array  # (B,): weighted sum of squared targets
+    weight: Array  # (B,)
+    basis: Array  # (B, P, P): eigenvectors of the pooled covariance
+    spread: Array  # (B, P): its eigenvalues
 
     @classmethod
     def of(cls, datafits: Sequence[GramDatafit], fold: np.ndarray) -> Cells:
@@ -202,22 +168,13 @@ class Cells:
 
 @dataclass(frozen=True)
 class Quadratics:
-    """Loss of many fits by each task's latent weights and intercept.
+    """Loss of many fits by each task's latent weights and intercept."""
 
-    Parameters
-    ----------
-    hessian, gradient : arrays of shapes (B, T, K + 1, K + 1) and (B, T, K + 1)
-        By latent weights and intercept.
-    value : array of shape (B,)
-        The losses.
-    """
-
-    hessian: Array
-    gradient: Array
-    value: Array
+    hessian: Array  # (B, T, K + 1, K + 1)
+    gradient: Array  # (B, T, K + 1)
+    value: Array  # (B,)
 
     def translated(self, old: Factors, new: Factors) -> Quadratics:
-        """Return the same quadratics about a new point with the same ``F``."""
         xp = namespace(self.value)
         change = (new.intercepts - old.intercepts)[..., None]
         step = xp.concat([new.loadings - old.loadings, change], axis=-1)

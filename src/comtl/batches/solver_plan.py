@@ -22,12 +22,10 @@ class Plan:
 
     @property
     def feature_parts(self) -> list[Part]:
-        """Fits by the solver of their feature step."""
         return self._parts(self.n_features * (self.ranks + 1) + self.n_tasks <= DENSE_UNKNOWNS)
 
     @property
     def task_parts(self) -> list[Part]:
-        """Fits by the solver of their task step."""
         return self._parts(self.ranks <= WOODBURY_WIDTH)
 
     def _parts(self, direct: np.ndarray) -> list[Part]:
@@ -40,5 +38,4 @@ class Plan:
         ]
 
     def taken(self, places: np.ndarray) -> Plan:
-        """Return the plan for some of the fits."""
         return Plan(self.ranks[places], self.n_features, self.n_tasks)

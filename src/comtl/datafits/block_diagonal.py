@@ -60,10 +60,7 @@ def mixed_sums(sums: np.ndarray, loadings: np.ndarray) -> np.ndarray:
 
 
 def block_diagonal_is_cheaper(blocks: RowBlocks, tasks: int, width: int, *, plain: bool) -> bool:
-    """Whether rows are better multiplied by the weights of their task than by all columns.
-
-    ``plain`` says that the columns are the weights, at most with one that all tasks share.
-    """
+    """Whether rows rather meet the weights of their task; ``plain``: the columns are these."""
     if not blocks.packed:
         return plain and not blocks.whole and tasks >= FEWEST
     if blocks.nnz > MOST_ENTRIES:
@@ -114,17 +111,7 @@ class OwnBlock:
 
 
 class OwnBlocks:
-    """Rows of sorted tasks, in blocks, that each meet the weights of their own task.
-
-    Parameters
-    ----------
-    blocks : RowBlocks
-        The rows.
-    codes : ndarray of shape (n,)
-        Task of each row, ascending.
-    tasks : int
-        Number of tasks.
-    """
+    """Rows sorted by task, in blocks, each multiplied by the weights of its task."""
 
     def __init__(self, blocks: RowBlocks, codes: np.ndarray, tasks: int) -> None:
         self.blocks, self.codes, self.tasks = blocks, codes, tasks
@@ -140,10 +127,7 @@ class OwnBlocks:
             yield OwnBlock.of(block.start, block.rows, self.codes[block.start : block.stop])
 
     def run(self, weights: np.ndarray | None, work: Work, *, back: bool) -> Any:
-        """Sums (T, P) of rows times what ``work`` makes of their scores; None without ``back``.
-
-        ``weights`` (T, P) give the scores; ``work`` gets None without.
-        """
+        """Sums (T, P) of rows times ``work(observations, scores)``; None without ``back``."""
 
         def part(number: int) -> list[tuple[OwnBlock, np.ndarray]]:
             found = []
@@ -163,7 +147,6 @@ class OwnBlocks:
         return total
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Product of each row with the weights (T, P) of its task."""
         result = np.empty(len(self.codes), dtype=np.result_type(weights, self.blocks.X.dtype))
 
         def keep(cells: slice, score: np.ndarray) -> np.ndarray:
@@ -174,5 +157,4 @@ class OwnBlocks:
         return result
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Sums (T, P) of each task's rows times their values."""
         return self.run(None, lambda cells, score: values[cells], back=True)

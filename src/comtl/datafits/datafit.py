@@ -33,12 +33,10 @@ class TaskQuadratic:
 
     @property
     def slopes(self) -> Array:
-        """Derivative by each task's intercept."""
         return self.gradient[:, -1]
 
     @property
     def curvatures(self) -> Array:
-        """Second derivative by each task's intercept."""
         return self.hessian[:, -1, -1]
 
     def through_core(self, core: Array | None) -> tuple[Array, Array]:
@@ -51,12 +49,7 @@ class TaskQuadratic:
     def solve(
         self, core: Array | None, low: Array, ridge: Array, penalty_gradient: Array
     ) -> Solution:
-        """Step of all tasks' ``(g_t, b_t)`` to the least of loss and penalty together.
-
-        The latent weights are ``S g_t``. The penalty has the gradient ``penalty_gradient`` (T, n)
-        and the Hessian of ``ridge`` (n,) less what couples tasks, ``low_rank`` (T, k); n leaves out
-        what stays.
-        """
+        """Newton step of ``(g_t, b_t)``; the penalty's Hessian is ``ridge - low lowᵀ``."""
         return solve_coupled_blocks(*self.system(core, low, ridge, penalty_gradient))
 
     def system(
@@ -96,23 +89,13 @@ RowSolve = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
 
 @dataclass(frozen=True)
 class FeaturePenalty:
-    """What the feature step adds to the Hessian of the loss; infinite for what is not fitted.
-
-    Parameters
-    ----------
-    alpha, low_rank : float and array of shape (P, r)
-        ``αI - NNᵀ`` for every column of ``F``.
-    shared, level : float
-        For a last column that all tasks share, and for the intercept of each task.
-    offset : bool
-        Whether there is a common intercept, which has no penalty.
-    """
+    """What the feature step adds to the Hessian of the loss; infinite for what is not fitted."""
 
     alpha: float
-    low_rank: Array
-    shared: float
-    level: float
-    offset: bool
+    low_rank: Array  # αI - NNᵀ for every column of F
+    shared: float  # for a last column that all tasks share
+    level: float  # for the intercept of each task
+    offset: bool  # whether there is a common intercept, which has no penalty
 
 
 class LocalQuadratic(ABC):
@@ -124,7 +107,7 @@ class LocalQuadratic(ABC):
         """The loss."""
 
     def value_with(self, loadings: Array) -> float:
-        """Loss where :meth:`gradient` is likely to be asked for next, with the same mixing."""
+        """Loss, made together with the :meth:`gradient` that is likely to be asked for next."""
         return self.value
 
     @property
@@ -141,19 +124,11 @@ class LocalQuadratic(ABC):
         """Hessian of the same unknowns applied to a step."""
 
     def task_ridge(self, alpha: float, level: float, shared: float | None) -> TaskSolve | None:
-        """Inverse of the Hessian by weights and an intercept of each task, with penalties.
-
-        ``alpha`` is added for the weights, ``level`` for the intercepts, infinite for none, and
-        ``shared`` for weights that all tasks share, a last column. None where that would take more
-        than it is worth.
-        """
+        """Penalised inverse Hessian by task weights, intercepts and shared weights, or None."""
         return None
 
     def row_ridge(self, loadings: Array, penalty: FeaturePenalty, passes: float) -> RowSolve | None:
-        """Inverse of the Hessian by ``Q``, the tasks' intercepts and the common one, penalised.
-
-        None where it would cost more than ``passes`` over the rows.
-        """
+        """Penalised inverse Hessian by all unknowns; None if dearer than ``passes`` over X."""
         return None
 
     @abstractmethod
@@ -190,17 +165,11 @@ class Datafit(ABC):
 
     @abstractmethod
     def with_tasks_pooled(self, labels: np.ndarray, count: int) -> Datafit:
-        """Return the same observations with the tasks of a label taken as one.
-
-        There are ``count`` labels, and each has a task.
-        """
+        """The same observations with the tasks of each of ``count`` labels as one task."""
 
     @abstractmethod
     def losses(self, weights: Array, intercepts: Array) -> Array:
-        """Loss of each task under each of m models, ``(T, m)``.
-
-        ``weights`` (m, P) and ``intercepts`` (m,) hold the models.
-        """
+        """Loss of each task under models with weights (m, P) and intercepts (m,), ``(T, m)``."""
 
     @abstractmethod
     def along_segment(self, start: Factors, stop: Factors) -> Callable[[float], float]:

@@ -39,11 +39,7 @@ def inner_products(X: Any, level: np.ndarray, square: float) -> np.ndarray:
 
 
 def dual_is_cheaper(X: Any, cells: float, width: int, passes: float) -> bool:
-    """Whether a factorisation of all observations' products costs less than so many passes over the
-    rows.
-
-    A pass takes the rows ``X`` times ``width`` columns, forth or back.
-    """
+    """Whether factorising the rows' products costs less than ``passes`` over X of this width."""
     rows, features = X.shape
     if not cells <= min(MOST_CELLS, features):
         return False
@@ -52,19 +48,7 @@ def dual_is_cheaper(X: Any, cells: float, width: int, passes: float) -> bool:
 
 
 class RowRidge:
-    """All of the feature step's unknowns ``(Q, u, b)`` from their right sides.
-
-    Parameters
-    ----------
-    datafit : RowsDatafit
-        The rows.
-    curvature : ndarray of shape (n_cells,)
-        Second derivative of each observation's loss.
-    loadings : ndarray of shape (n_tasks, k)
-        How tasks mix the columns of ``Q``: those of ``F``, then any shared one.
-    penalty : FeaturePenalty
-        What is added to the Hessian.
-    """
+    """Dual ridge regression: the feature step's unknowns ``(Q, u, b)`` from their right sides."""
 
     def __init__(
         self,
@@ -92,10 +76,7 @@ class RowRidge:
 
     @cached_property
     def _flat(self) -> np.ndarray:
-        """What one on the common intercept makes of the observations.
-
-        It has no penalty: it is what makes the observations' values sum to their due.
-        """
+        """Effect of one on the common intercept, which has no penalty."""
         return self._solved(self._root) if self.penalty.offset else np.zeros_like(self._root)
 
     def _solved(self, values: np.ndarray) -> np.ndarray:
@@ -156,9 +137,7 @@ DIGITS = 1e8
 
 @dataclass(frozen=True, eq=False)
 class TaskKernels:
-    """Inverses ``C^½ (I + C^½ K C^½)⁻¹ C^½`` of all tasks, ``(T, m, m)``, and where observations
-    lie.
-    """
+    """Inverses ``C^½ (I + C^½ K C^½)⁻¹ C^½`` of all tasks, ``(T, m, m)``."""
 
     inverses: np.ndarray
     places: np.ndarray
@@ -172,11 +151,7 @@ class TaskKernels:
         offsets: np.ndarray,
         sizes: tuple[float, float],
     ) -> TaskKernels | None:
-        """Kernels of observations sorted by task; None where they would be larger than they are
-        worth.
-
-        ``sizes`` are the factors of the rows' products and of the constant in the kernel.
-        """
+        """Kernels for factors ``sizes`` of products and constant; None where they are too large."""
         counts = np.diff(offsets)
         tasks, most = len(counts), int(counts.max(initial=0))
         if most > min(MOST_ROWS, design.shape[1]) or tasks * most**2 > MOST_NUMBERS:
@@ -209,17 +184,7 @@ class TaskKernels:
 
 
 class TaskRidge:
-    """Weights and intercepts of each task, and weights that all share, from their right sides.
-
-    Parameters
-    ----------
-    datafit : RowsDatafit
-        The rows.
-    kernels : TaskKernels
-        Of the same rows, in sizes of one over the penalties.
-    alpha, level, shared : float
-        What is added to the Hessian for weights, intercepts and, unless None, the shared part.
-    """
+    """Dual ridge regression of each task, with weights that all share eliminated to the last."""
 
     def __init__(
         self,

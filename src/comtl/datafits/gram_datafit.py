@@ -27,22 +27,14 @@ from .datafit import Datafit, LocalQuadratic, TaskQuadratic
 
 
 class GramDatafit(Datafit):
-    """Weighted second moments of ``(x, 1)`` and ``y`` for each task, or one for all tasks.
-
-    Parameters
-    ----------
-    gram : array of shape (T, P + 1, P + 1) or (1, P + 1, P + 1)
-        ``Σ ω x̃ x̃ᵀ`` with ``x̃ = (x, 1)``; a single one where all tasks share their rows.
-    moment : array of shape (T, P + 1)
-        ``Σ ω x̃ y``.
-    energy : array of shape (T,)
-        ``Σ ω y²``.
-    """
+    """Weighted second moments of ``x̃ = (x, 1)`` and ``y`` for each task."""
 
     name = "gram"
 
     def __init__(self, gram: Array, moment: Array, energy: Array) -> None:
         xp = namespace(gram)
+        # Σ ω x̃ x̃ᵀ, (T, P + 1, P + 1) or (1, P + 1, P + 1) where all tasks share their rows,
+        # Σ ω x̃ y, (T, P + 1), and Σ ω y², (T,).
         self.gram, self.moment, self.energy = gram, moment, energy
         self.loss = Squared()
         self.n_tasks, self.n_features = moment.shape[0], moment.shape[1] - 1
@@ -83,9 +75,7 @@ class GramDatafit(Datafit):
         return cls(gram[None, :, :], moment.T, energy)
 
     def less(self, part: GramDatafit, task_index: np.ndarray) -> GramDatafit:
-        """Return sums without those of some observations, whose tasks have the given places
-        here.
-        """
+        """Sums without those of some observations; ``task_index`` numbers the tasks of these."""
         gram, moment, energy = self.gram + 0.0, self.moment + 0.0, self.energy + 0.0
         gram[task_index if gram.shape[0] > 1 else slice(None)] -= part.gram
         moment[task_index] -= part.moment
@@ -93,17 +83,13 @@ class GramDatafit(Datafit):
         return GramDatafit(gram, moment, energy)
 
     def of_tasks(self, tasks: np.ndarray) -> GramDatafit:
-        """Sums of some of the tasks."""
         gram = self.gram[tasks] if self.gram.shape[0] > 1 else self.gram
         return GramDatafit(gram, self.moment[tasks], self.energy[tasks])
 
     def turned(
         self, rows: tuple[np.ndarray, np.ndarray], target: tuple[float, float]
     ) -> GramDatafit:
-        """Return sums of the same observations in other units.
-
-        Rows and targets are multiplied by the first of each pair, and the second is added.
-        """
+        """Sums of the same observations with rows and targets times the first, plus the second."""
         (scale, shift), (unit, more) = rows, target
         size = self.n_features
         turn = np.eye(size + 1, dtype=self.gram.dtype)
@@ -117,13 +103,12 @@ class GramDatafit(Datafit):
 
     @property
     def double(self) -> GramDatafit:
-        """The same in double precision."""
         xp = namespace(self.gram)
         parts = (self.gram, self.moment, self.energy)
         return GramDatafit(*(xp.astype(part, xp.float64, copy=False) for part in parts))
 
     def on_host(self) -> GramDatafit:
-        """Return the same sums held by NumPy: no larger than the rows of a device, mostly less."""
+        """The same sums held by NumPy."""
         if not on_device(self.gram):
             return self
         return GramDatafit(*map(to_numpy, (self.gram, self.moment, self.energy)))

@@ -41,21 +41,7 @@ LatentWork = Callable[[slice, Array, np.ndarray, Array], tuple[Array, ...]]
 
 
 class RowsDatafit(Datafit):
-    """Observations (row, task, target, weight) sorted by task over the rows of a design.
-
-    Parameters
-    ----------
-    design : Design
-        The rows.
-    y, weights : arrays of shape (n_cells,)
-        Target and weight of each observation.
-    offsets : ndarray of shape (n_tasks + 1,)
-        Observations ``offsets[t]:offsets[t + 1]`` belong to task ``t``.
-    loss : Loss
-        Loss of an observation.
-    rows : ndarray of shape (n_cells,), optional
-        Row of each observation; by default observation ``i`` is row ``i``.
-    """
+    """Observations (row, task, target, weight) sorted by task over the rows of a design."""
 
     name = "rows"
 
@@ -79,9 +65,7 @@ class RowsDatafit(Datafit):
 
     @cached_property
     def blocks(self) -> RowBlocks:
-        """What the observations are multiplied by: the rows, or the map from rows to
-        observations.
-        """
+        """The matrix of the observations: the rows, or the map from rows to observations."""
         if self.rows is None:
             return self.design.blocks
         if on_device(self.y):
@@ -91,9 +75,7 @@ class RowsDatafit(Datafit):
         return RowBlocks(sparse.csr_array((ones, self.rows, ends), shape=shape))
 
     def _lift(self, features: Array) -> tuple[Array, Array]:
-        """``V`` and ``c`` such that observations have the latent values ``B V - 1 cᵀ``, B the
-        blocks.
-        """
+        """``V`` and ``c`` such that the latent values of observations are ``blocks V - 1 cᵀ``."""
         if self.rows is None:
             return self.design.loaded(features)
         latent = self.design @ features
@@ -133,11 +115,7 @@ class RowsDatafit(Datafit):
         return segment_sum(self.curvature, self.offsets)
 
     def _mixed(self, loadings: Array, cells: slice) -> Array:
-        """Mixing of the tasks of some observations.
-
-        On a device all observations go at once, and gathering them costs a sixth of a pass: they
-        are kept for the next, which mostly has the same mixing.
-        """
+        """Loadings of each observation's task; kept on a device, where gathering is slow."""
         if not on_device(self.y):
             return namespace(loadings).take(loadings, self._codes[cells], axis=0)
         if self._last is None or self._last[0] is not loadings:
@@ -152,11 +130,7 @@ class RowsDatafit(Datafit):
         values: Values,
         back: Array | None = None,
     ) -> tuple[Array, Array, Array | None]:
-        """One pass: values ``v_i`` of the scores, their sums by task, and ``Σ_i v_i x_i n_tᵀ``.
-
-        Scores are ``x_iᵀ Q m_t + b_t``. ``back`` holds ``n_t``; without it the last part is left
-        out. A block of rows is applied forth and back while it is in cache.
-        """
+        """Values of the scores ``x_iᵀ Q m_t + b_t``, their sums by task, and ``Σ v_i x_i n_tᵀ``."""
         xp = namespace(features)
         lifted, constant = self._lift(features)
         base = intercepts - loadings @ constant
@@ -219,12 +193,7 @@ class RowsDatafit(Datafit):
     def by_task(
         self, features: Array, work: LatentWork, sizes: list[tuple[int, ...]]
     ) -> list[Array]:
-        """Sum up what ``work`` makes of the observations' latent values, as arrays of ``(T,
-        *size)``.
-
-        ``work(cells, codes, offsets, latent)`` gets the observations of a chunk, their tasks, the
-        bounds of these tasks among them and ``x_iᵀ Q``.
-        """
+        """Sum by task what ``work`` makes of latent values ``x_iᵀ Q``: arrays ``(T, *size)``."""
         xp = namespace(features)
         lifted, constant = self._lift(features)
 

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 
 class RowsLocalQuadratic(LocalQuadratic):
-    """Derivatives of the loss at a point, one number for each observation, made when asked for.
-
-    The first question that needs the scores makes them on its own pass over the rows.
-    """
+    """Derivatives of the loss at a point, one an observation; scores are made when needed."""
 
     def __init__(self, datafit: RowsDatafit, point: Factors) -> None:
         self.datafit, self.point = datafit, point

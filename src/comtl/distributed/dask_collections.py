@@ -30,20 +30,7 @@ def current_workers() -> Workers:
 
 
 def partitions(X: Any, **others: Any) -> list[dict[str, Any]]:
-    """Recipes (Dask's Delayed) of the partitions of X, and of what goes with its rows.
-
-    Parameters
-    ----------
-    X : Dask array or frame
-        Rows; columns in several chunks are put together.
-    **others : Dask collection, array-like, number or None
-        What has an entry for each row, by name; None and numbers serve every partition.
-
-    Returns
-    -------
-    list of dict
-        ``{"X": ..., name: ...}`` of each partition.
-    """
+    """Delayed parts ``{"X": ..., name: ...}`` of each partition; numbers serve every one."""
     if not is_partitioned(X):
         names = [name for name, item in others.items() if is_partitioned(item)]
         raise TypeError(

@@ -28,10 +28,7 @@ PartArguments = tuple[Array, Array]
 
 
 class Whole(tuple[Array, ...]):
-    """Arrays with an entry for every task, of which a partition takes those of its own.
-
-    Where partitions have most tasks, these go to a worker once rather than in as many parts.
-    """
+    """Arrays with an entry for every task, sent to a worker once."""
 
 
 def mine(arrays: tuple[Array, ...], task_index: np.ndarray) -> tuple[Array, ...]:
@@ -52,10 +49,7 @@ class Terms:
 def share(
     terms: Terms, piece: Partition, labels: np.ndarray | None
 ) -> tuple[RowsDatafit, np.ndarray]:
-    """Rows of a piece as the engine takes them, and the places of their tasks among all.
-
-    ``labels`` takes tasks together.
-    """
+    """Rows of a partition as the engine takes them, and their tasks; ``labels`` pool tasks."""
 
     def plain() -> tuple[RowsDatafit, np.ndarray]:
         cells, task_index = piece.seen(terms.view)

@@ -25,46 +25,20 @@ class PartitionError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class LabelEncoding:
-    """How the observations of all partitions are to be seen together; the same for every partition.
-
-    Parameters
-    ----------
-    tasks, classes : ndarrays
-        Labels of all partitions.
-    dtype : dtype
-        Type of the features.
-    columns : Columns or None
-        Columns of weights, for observations with targets -1 and +1.
-    number : int
-        What tells views apart.
-    """
+    """How the observations of all partitions are encoded together; the same for every partition."""
 
     tasks: np.ndarray
     classes: np.ndarray | None
     dtype: np.dtype
-    columns: OutputColumns | None = None
+    columns: OutputColumns | None = None  # for targets -1 and +1
     number: int = field(default_factory=lambda: next(_numbers))
 
     def with_columns(self, columns: OutputColumns) -> LabelEncoding:
-        """Return a view of the same observations with targets -1 and +1."""
         return replace(self, columns=columns, number=next(_numbers))
 
 
 class Partition:
-    """Validated observations of one partition, and what was last made of them.
-
-    A worker holds the rows once: whatever else it needs is made of them when asked for, and made
-    again where they have been read again.
-
-    Parameters
-    ----------
-    cells : Observations
-        The observations, with tasks and classes of the partition's own.
-    columns_in : int
-        Columns of X as given.
-    names : ndarray or None
-        Names of the columns of X, if it has them.
-    """
+    """Validated observations of one partition, and what was last made of them."""
 
     def __init__(self, cells: Observations, columns_in: int, names: np.ndarray | None) -> None:
         self.cells, self.columns_in, self.names = cells, columns_in, names
@@ -78,7 +52,6 @@ class Partition:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the observations take up."""
         X: Any = self.cells.X
         cells = self.cells
         arrays = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
@@ -97,10 +70,7 @@ class Partition:
         return self.made("view", view.number, lambda: _seen(self.cells, view))
 
     def positions(self, first: np.ndarray) -> np.ndarray:
-        """Number of each row of X in one table of all partitions.
-
-        ``first`` is that of the first row of each task, or of all for a two-dimensional y.
-        """
+        """Number of each row of X in one table of all; ``first`` is each task's first (or one)."""
         cells = self.cells
         bounds = np.array([0, cells.X.shape[0]]) if cells.multi_output else cells.offsets
         return np.arange(bounds[-1]) + np.repeat(first - bounds[:-1], np.diff(bounds))
@@ -153,10 +123,7 @@ def read_partition(
     task: Any,
     sample_weight: Any,
 ) -> Partition:
-    """Validate the rows of a partition; an error names it.
-
-    ``chosen`` are the numbers of the rows that count; all of them without it.
-    """
+    """Validate the rows of a partition, or the ``chosen`` ones; an error names it."""
     rows = FitInput(X, y, task, sample_weight)
     if chosen is not None:
         rows = rows.take(chosen)

@@ -38,31 +38,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PartitionedData:
-    """Observations in partitions, grouped by task in each; what :class:`Observations` is for one
-    table.
-
-    Parameters
-    ----------
-    workers : Workers
-        Who holds the pieces.
-    pieces : list of handles
-        The observations of each partition.
-    task_index : list of ndarray
-        Numbers of the tasks of each partition.
-    firsts : list of ndarray
-        Where the rows of each partition, task by task, would lie in one table of all.
-    view : View
-        How the observations are seen.
-    seen : ndarray or None
-        Whether a task has observations of a class.
-    surveys : list of Survey
-        Sizes of the partitions.
-    """
+    """Observations in partitions; what :class:`Observations` is for one table."""
 
     workers: Workers
     pieces: list[Future]
-    task_index: list[np.ndarray]
-    firsts: list[np.ndarray]
+    task_index: list[np.ndarray]  # numbers of the tasks of each partition
+    firsts: list[np.ndarray]  # see _firsts
     view: LabelEncoding
     seen: np.ndarray | None
     surveys: list[PartitionSummary]
@@ -70,7 +51,6 @@ class PartitionedData:
     partitioned: ClassVar[bool] = True
 
     def binary_cells(self, columns: OutputColumns) -> PartitionedData:
-        """Observations with targets -1 and +1: one class against the rest of its task's rows."""
         task_index = self.task_index
         if columns.index is not None:
             own = [columns.index[part] for part in task_index]
@@ -80,25 +60,21 @@ class PartitionedData:
     # What the following import is built on this class.
 
     def build_problem(self, loss: Loss, **options: Any) -> Problem:
-        """See :func:`comtl.engine.problem.build_problem`."""
         from .partitioned_problem import build_partitioned_problem
 
         return build_partitioned_problem(self, loss, **options)
 
     def grams_of(self, units: Scaling) -> GramDatafit:
-        """See :func:`comtl.engine.problem.grams_of`."""
         from .partitioned_problem import partitioned_grams
 
         return partitioned_grams(self, units)
 
     def population(self, **options: bool) -> PartitionedPopulation:
-        """See :func:`comtl.hierarchical.population.population_of`."""
         from .partitioned_population import partitioned_population
 
         return partitioned_population(self, **options)
 
     def adapt_columns(self, adaptation: Adaptation, *, residual: bool) -> New:
-        """See :func:`comtl.adapt.adapt_columns`."""
         from .partitioned_adapt import adapt_partitioned
 
         return adapt_partitioned(self, adaptation, residual=residual)
@@ -113,12 +89,10 @@ class PartitionedData:
 
     @property
     def classes(self) -> np.ndarray | None:
-        """Sorted classes of all tasks; None for regression."""
         return self.view.classes
 
     @property
     def multi_output(self) -> bool:
-        """Whether y had two dimensions."""
         return self.surveys[0].multi_output
 
     @property
@@ -129,17 +103,14 @@ class PartitionedData:
 
     @property
     def device(self) -> str:
-        """Library and device of the rows."""
         return device_name(np.zeros(0))
 
     @property
     def on_device(self) -> bool:
-        """Whether the rows belong to another library than NumPy."""
         return False
 
     @property
     def packed(self) -> bool:
-        """Whether rows are sparse."""
         return self.surveys[0].packed
 
     @property
@@ -151,27 +122,22 @@ class PartitionedData:
 
     @property
     def n_features(self) -> int:
-        """Number of features, the task column not counted."""
         return self.surveys[0].shape[1]
 
     @property
     def n_rows(self) -> int:
-        """Rows of all partitions."""
         return sum(one.shape[0] for one in self.surveys)
 
     @property
     def n_tasks(self) -> int:
-        """Number of tasks."""
         return len(self.tasks)
 
     @property
     def dtype(self) -> np.dtype:
-        """Type of the features."""
         return self.view.dtype
 
     @property
     def nnz(self) -> int:
-        """Entries of X that are stored."""
         return sum(one.nnz for one in self.surveys)
 
     @property
@@ -185,11 +151,9 @@ class PartitionedData:
 
     @cached_property
     def weight(self) -> float:
-        """Weight of all observations."""
         return float(self._run(sum, _weight))
 
     def average(self, measure: Callable[[Observations], float]) -> float:
-        """Weighted mean over all observations, where ``measure`` gives that of some of them."""
         workers = self.workers
         common = workers.scatter(self.view), workers.scatter(measure)
         parts = workers.each(workers.map(_measured, self.pieces, common=common))
@@ -198,12 +162,10 @@ class PartitionedData:
 
     @cached_property
     def max_abs(self) -> float:
-        """Largest absolute target."""
         return self._run(max, _reach)
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells these observations from others."""
         return joblib.hash(self._run(concat_lists, fingerprint))
 
 
@@ -231,11 +193,7 @@ def read_partitions(
     chosen: Any = None,
     **options: Any,
 ) -> PartitionedData:
-    """Have every partition validated where it is, and number their tasks and classes together.
-
-    ``chosen`` holds the rows of each partition that count, all of them without it; ``options`` are
-    those of :func:`read_training`.
-    """
+    """Have partitions (or their ``chosen`` rows) validated; number tasks and classes together."""
     if y is None:
         raise ValueError(
             f"This {type(schema).__name__} estimator requires y to be passed, but the target y is "

@@ -32,27 +32,7 @@ MAX_LOCAL_NUMBERS = 2**18
 
 
 class PartitionedDatafit(Datafit):
-    """Observations in partitions, in the terms of a fit.
-
-    Parameters
-    ----------
-    workers : Workers
-        Who holds the partitions.
-    pieces : list of handles
-        The observations of each.
-    task_index : list of ndarray
-        Numbers of the tasks of each.
-    terms : Terms
-        View, units and loss.
-    size : tuple of int
-        Features and tasks.
-    n_weighted : float
-        Weight of all observations.
-    covariance : callable
-        Makes the pooled second moments.
-    labels : list of ndarray, optional
-        Labels by which the tasks of each partition are taken together; ``task_index`` are theirs.
-    """
+    """Observations in partitions, in the terms of a fit; ``labels`` pool the tasks of each."""
 
     name = "partitions"
 
@@ -87,10 +67,7 @@ class PartitionedDatafit(Datafit):
         common: tuple[Any, ...] = (),
         size: tuple[int, int] = (0, 1),
     ) -> Sums:
-        """Sum of what some work makes of every partition.
-
-        ``size`` counts the numbers that it says of a feature, and of a task.
-        """
+        """Sum of ``work`` over partitions; ``size`` counts numbers per feature and per task."""
         common = (self.terms_held, *common)
         handles = self.workers.map(work, self.pieces, self.labels, *columns, common=common)
         numbers = len(self.pieces) * self.n_features * size[0] + self._entries * size[1]
@@ -98,7 +75,6 @@ class PartitionedDatafit(Datafit):
         return self.workers.total(Sums.added, handles, small=small)
 
     def by_task(self, sums: Sums) -> tuple[Array, ...]:
-        """Arrays with an entry for every task."""
         return sums.spread(self.n_tasks)
 
     def held(self, *arrays: Array) -> list[Future]:
@@ -147,14 +123,12 @@ class BroadcastPoint:
 
     @cached_property
     def common(self) -> Future:
-        """What every partition needs."""
         point = self.point
         told = (self.number, point.F, point.S, point.shared, point.offset)
         return self.datafit.workers.scatter(told)
 
     @cached_property
     def own(self) -> list[Future]:
-        """What each partition needs for itself."""
         return self.datafit.held(self.point.G, self.point.random_intercepts)
 
 

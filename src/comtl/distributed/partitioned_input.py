@@ -32,12 +32,10 @@ class PartitionedInput(FitInput):
     chosen: list[np.ndarray] | None = None
 
     def read(self, schema: FittedTasks, **options: Any) -> Any:
-        """Have the partitions validated where they are; ``schema`` learns the columns."""
         told = (self.X, self.y, self.task, self.sample_weight, self.chosen)
         return read_partitions(schema, *told, **options)
 
     def read_more(self, model: FittedTasks, schema: FittedTasks) -> Any:
-        """Have the partitions of further tasks validated; their columns must be those of fit."""
         data = self.read(schema, classes=model._known_classes)
         names = [getattr(one, "feature_names_in_", None) for one in (model, schema)]
         same = names[0] is None or names[1] is None or np.array_equal(names[0], names[1])
@@ -67,7 +65,6 @@ class PartitionedInput(FitInput):
         return rows, rows.read(schema)
 
     def gathered(self) -> GatheredInput:
-        """All rows in memory here."""
         import dask
 
         return GatheredInput(*dask.compute(self.X, self.y, self.task, self.sample_weight))
@@ -78,7 +75,6 @@ class PartitionedInput(FitInput):
         yield 1
 
     def take(self, numbers: np.ndarray) -> PartitionedInput:
-        """Some of the rows, by their numbers in one table of all partitions."""
         ends = np.cumsum(self._sizes)
         numbers = np.sort(numbers)
         cuts = np.searchsorted(numbers, ends)

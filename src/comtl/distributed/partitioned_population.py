@@ -25,9 +25,7 @@ from .sums import Sums
 
 @dataclass(frozen=True, eq=False)
 class PartitionedPopulation:
-    """Observations in partitions, their units, and which columns of weights are meant, all or
-    some.
-    """
+    """Observations in partitions, their units, and the columns of weights that are meant."""
 
     data: PartitionedData
     units: Scaling
@@ -39,17 +37,14 @@ class PartitionedPopulation:
         return len(self.columns), self.data.n_features
 
     def of_columns(self, columns: np.ndarray) -> PartitionedPopulation:
-        """Some of the columns, with their observations."""
         return replace(self, columns=columns)
 
     def gaussian(self, *, heteroscedastic: bool) -> Likelihood:
-        """Likelihood of values."""
         terms = Terms(self.data.view, self.units, Squared())
         make = table_grams if self.data.complete and not heteroscedastic else task_grams
         return Gaussian(heteroscedastic, make(self.data, terms))
 
     def bernoulli(self) -> Likelihood:
-        """Likelihood of two classes."""
         return PartitionedOdds.of(self)
 
 
@@ -122,10 +117,7 @@ def _by_piece(population: PartitionedPopulation, *arrays: np.ndarray) -> list[An
 
 
 def _bound(terms: Terms, piece: Partition, own: Any) -> Sums:
-    """Quadratic bound of each task's rows; exact where the given weights have their scores.
-
-    Columns that are not of the population get weights too, which nobody looks at.
-    """
+    """Quadratic bound of each task's rows; exact where the given weights have their scores."""
     cells, task_index = piece.seen(terms.view)
     X = cells.X if cells.rows is None else cells.X[cells.rows]
     design = terms.units.design(X)

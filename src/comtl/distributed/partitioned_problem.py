@@ -126,10 +126,7 @@ def build_partitioned_problem(
 def _datafit(
     data: PartitionedData, terms: Terms, work: tuple[int, int], weight: float, *, grams: bool
 ) -> Datafit:
-    """Grams where one table would have them: they are summed up once and live here.
-
-    ``work`` is the number of columns of the factors, and of fits to come.
-    """
+    """Grams where one table would have them: they are summed up once and live here."""
     features, tasks = data.n_features, len(data.tasks)
     if grams and terms.loss.quadratic and features <= DENSE_SIDE:
         if data.complete:

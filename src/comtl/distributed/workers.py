@@ -48,10 +48,7 @@ class Workers(ABC):
 
     @abstractmethod
     def map(self, work: Callable[..., Any], *columns: Sequence[Any], common: Any = ()) -> list:
-        """Handles of ``work(*common, *own)`` for each partition, to be added up.
-
-        ``own`` is an entry of each of the columns.
-        """
+        """Futures of ``work(*common, *entry_of_each_column)`` for each partition."""
 
     @abstractmethod
     def values(self, handles: list[Future]) -> list[Any]:
@@ -60,7 +57,7 @@ class Workers(ABC):
     @property
     @abstractmethod
     def branches(self) -> int:
-        """Values added up by one task."""
+        """Values added up by one task of a reduction."""
 
     def total(
         self, add: Callable[[list[Any]], Any], handles: list[Future], *, small: bool = False
@@ -77,7 +74,6 @@ class Workers(ABC):
         return self.values(self.map(partial(_added, add), [handles]))[0]
 
     def each(self, handles: list[Future]) -> list[Any]:
-        """Bring all values here, in order."""
         return self.total(concat_lists, self.map(_alone, handles))
 
 
@@ -115,13 +111,7 @@ class InProcess(Workers):
 
 
 class DaskWorkers(Workers):
-    """The workers of a Dask cluster.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        Connection to the scheduler.
-    """
+    """The workers of a Dask cluster."""
 
     branches = BRANCHES
 

@@ -37,27 +37,13 @@ from .memberships import task_moves
 
 @dataclass(frozen=True)
 class Schedule:
-    """How the alternation runs: measured choices, see ``benchmarks/bench_engine.md``.
-
-    Parameters
-    ----------
-    max_iter, tol
-        Most sweeps, and the relative decrease of the objective at which to stop.
-    smoothing
-        Floor of ε relative to the square of the factor's largest singular value.
-    start_smoothing, shrink
-        Where ε starts and what each sweep multiplies it by.
-    inner
-        Tolerance and iterations of the iterative solvers within a step.
-    extrapolate
-        Whether to extrapolate after each sweep.
-    """
+    """How the alternation runs: measured choices, see ``benchmarks/bench_engine.md``."""
 
     max_iter: int = 100
-    tol: float = 1e-4
-    smoothing: float = 1e-2
+    tol: float = 1e-4  # relative decrease of the objective at which to stop
+    smoothing: float = 1e-2  # floor of ε, relative to the largest squared singular value
     start_smoothing: float = 1.0
-    shrink: float = 0.3
+    shrink: float = 0.3  # of ε, each sweep
     inner: InnerTolerance = field(default_factory=InnerTolerance)
     extrapolate: bool = True
 
@@ -65,11 +51,7 @@ class Schedule:
 @saved
 @dataclass(frozen=True)
 class Iteration:
-    """Where the fit stands after a sweep; sweep 0 is the start.
-
-    ``step_length`` and ``last`` are those of the extrapolation: how far, and the factors it starts
-    from.
-    """
+    """State after a sweep; the next one extrapolates from ``last`` by ``step_length``."""
 
     sweep: int
     objective: float
@@ -166,10 +148,7 @@ def _extrapolated(
 def _sweep(
     datafit: Datafit, expansion: LocalQuadratic, state: State, schedule: Schedule, at_once: bool
 ) -> tuple[State, float, dict[str, str]]:
-    """Return the state after one sweep, its loss, and which solvers ran.
-
-    With ``at_once`` the whole step solves for the task factor too.
-    """
+    """State after one sweep, its loss and solvers; ``at_once`` leaves ``G`` to the direct step."""
     inner = schedule.inner
     solvers = {"rows": datafit.name}
     if "F" in state.fixed or not state.penalties["F"].smooth:

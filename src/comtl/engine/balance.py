@@ -16,11 +16,7 @@ from ..penalties import Penalty
 
 
 def balance_step(state: State) -> State:
-    """Return the state with the same ``W`` and the lowest penalty found.
-
-    Factors that are held, an unpenalised core (whose scale the objective does not see) and
-    constraints without scale leave nothing to move.
-    """
+    """Return the state with the same ``W`` and the lowest penalty found."""
     if state.fixed:
         return state
     # A split shows its worth only once balanced.

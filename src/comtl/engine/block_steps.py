@@ -34,11 +34,7 @@ class InnerTolerance:
 
 
 def choose_feature_solver(datafit: Datafit, state: State) -> str:
-    """Name of the solver of the feature step: by penalty, size and shared rows.
-
-    ``"moves"`` for hard clusters, ``"proximal"`` where the penalty is not smooth, ``"dense"`` for
-    few unknowns, ``"sylvester"`` (exact) where all tasks share their rows, ``"cg"`` otherwise.
-    """
+    """Name of the solver of the feature step, by penalty, size and shared rows."""
     if state.penalties["F"].discrete:
         return "moves"
     if not state.penalties["F"].smooth:
@@ -177,10 +173,7 @@ def _tasks_moved(state: State, solution: Solution, turn: Array | None) -> tuple[
 
 
 def direct_step(quadratic: TaskQuadratic, state: State) -> tuple[Factors, Solution]:
-    """Minimise over the shared part, ``G`` and all intercepts together, where ``F`` is one.
-
-    The penalty of ``G`` must be smooth; what it couples between tasks is left to the task step.
-    """
+    """Minimise over shared part, ``G`` (with a smooth penalty) and intercepts, where F is one."""
     point, penalty = state.factors, state.penalties["G"]
     xp = namespace(point.G)
     width = point.G.shape[1]

@@ -20,15 +20,7 @@ INDIFFERENT = frozenset({"checkpoint", "verbose", "n_jobs"})
 
 @final
 class Checkpoint:
-    """What a fit has found so far, by name; in memory alone without a path.
-
-    Parameters
-    ----------
-    path : path-like or None
-        The file, written all or nothing.
-    fingerprint : str
-        What tells this fit from others. A file of another fit is refused.
-    """
+    """What a fit has found so far, by name; in memory alone without a path."""
 
     def __init__(self, path: str | os.PathLike[str] | None, fingerprint: str) -> None:
         self._path = None if path is None else Path(path)
@@ -40,7 +32,6 @@ class Checkpoint:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str] | None, model: Any, data: Observations) -> Checkpoint:
-        """Checkpoint of a model's fit to some observations."""
         if path is None:
             return cls(None, "")
         if data.on_device:
@@ -67,7 +58,6 @@ class Checkpoint:
         return content["parts"]
 
     def get(self, name: str) -> Any:
-        """What was put under a name, or None."""
         return self._parts.get(name)
 
     def save(self, name: str, value: Any) -> None:
@@ -82,12 +72,10 @@ class Checkpoint:
             self._write()
 
     def finish(self) -> None:
-        """Remove the file: the fit is done."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
     def flush(self) -> None:
-        """Write what was noted."""
         if self._parts:
             self._write()
 

@@ -75,10 +75,7 @@ def clustered_starts(
 
 
 def exchanges(datafit: Datafit, state: State) -> Iterator[Factors]:
-    """Yield factors with two like clusters made one and a cluster split, for each there is.
-
-    Moves of single rows cannot leave a point where one cluster does for two and two for one.
-    """
+    """Yield factors with the two most similar clusters merged and another one split."""
     point, penalties = state.factors, state.penalties
     expansion = datafit.quadratic_at(point)
     slopes = {"F": expansion.gradient(point.G)[0], "G": expansion.task_gradient(point.F)}

@@ -27,7 +27,6 @@ class StepLength:
     most: float = 8.0
 
     def after(self, success: bool) -> StepLength:
-        """Return the reach to try next."""
         factor = self.longer if success else self.shorter
         return replace(self, share=min(factor * self.share, self.most))
 
@@ -38,11 +37,7 @@ def can_rotate(state: State) -> bool:
 
 
 def extrapolate(last: Factors, state: State, share: float) -> State:
-    """State beyond the present one, on the line from the last factors.
-
-    Factors that may not turn, since one is held or a penalty sees single entries, are taken as
-    they are; a step out of bounds is brought back.
-    """
+    """State on the line from the last factors, rotated to match where penalties allow it."""
     point = state.factors
     left, core, right = last.F, last.S, last.G
     if can_rotate(state):

@@ -25,15 +25,7 @@ def feature_mixing(state: State, *, factor: bool = True) -> Array:
 
 
 class FeatureSystem:
-    """Normal equations of ``(F, w0, b)`` jointly, as an operator on one flat vector.
-
-    Parameters
-    ----------
-    datafit, expansion, state
-        Rows, their quadratic model and where the fit stands.
-    factor : bool
-        Whether ``F`` is among the unknowns; else only ``w0`` and the intercepts are.
-    """
+    """Normal equations of ``(F, w0, b)``, or of ``(w0, b)``, as an operator on one flat vector."""
 
     def __init__(
         self, datafit: Datafit, expansion: LocalQuadratic, state: State, *, factor: bool = True
@@ -62,7 +54,6 @@ class FeatureSystem:
 
     @property
     def size(self) -> int:
-        """Number of unknowns."""
         tail = int(self.state.intercept) + self.tasks * int(self.state.has_random_intercepts)
         return self.rows * self.columns + tail
 
@@ -125,17 +116,11 @@ class FeatureSystem:
         return loadings.T @ (self.expansion.curvature_sums[:, None] * loadings)
 
     def preconditioner(self, tol: float = 1e-6) -> Callable[[Array], Array]:
-        """Approximate inverse, for a residual that is to fall by ``tol``.
-
-        All but exact where tasks, or all of them, have few rows.
-        """
+        """Approximate inverse, for a residual that is to fall by ``tol``."""
         return self._by_task() or self._by_rows(tol) or self._by_parts()
 
     def _level(self) -> float:
-        """Penalty of the tasks' intercepts.
-
-        Those that are next to free are told from slopes to half the digits.
-        """
+        """Penalty of the tasks' intercepts; at least what tells them from slopes."""
         least = 1e-7 * float(self.xp.max(self.expansion.curvature_sums))
         return (
             max(2.0 * self.state.intercept_penalty, least)
@@ -185,7 +170,6 @@ class FeatureSystem:
         return apply
 
     def flat(self, matrix: Array, deviations: Array, offset: Array) -> Array:
-        """Undo :meth:`unpack`."""
         xp = self.xp
         parts = [xp.reshape(matrix, (-1,))]
         if self.state.has_random_intercepts:
@@ -221,7 +205,7 @@ class FeatureSystem:
         return apply
 
     def matrix(self) -> Array:
-        """Explicit Hessian, for small problems."""
+        """Explicit Hessian."""
         xp, state, P, k = self.xp, self.state, self.rows, self.columns
         eye = xp.eye(P, dtype=self.loadings.dtype)
         hessian = self.expansion.task_quadratic(eye).hessian
@@ -256,7 +240,6 @@ class FeatureSystem:
         return xp.concat([top, xp.concat([edges.T, corner], axis=1)], axis=0)
 
     def moved(self, flat: Array) -> Factors:
-        """Factors after a step."""
         point = self.state.factors
         matrix, deviations, offset = self.unpack(flat)
         changes: dict[str, Any] = {}

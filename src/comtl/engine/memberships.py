@@ -22,11 +22,7 @@ ROUNDS = 20
 def feature_moves(
     datafit: Datafit, expansion: LocalQuadratic, state: State
 ) -> tuple[Factors, Solution]:
-    """Move features between clusters, round by round, as long as the loss falls.
-
-    What a move gains is foreseen with the pooled variance of the feature, the others at rest; a
-    round takes the best moves, as many as lower the loss together.
-    """
+    """Move features between clusters, the moves with most gain first, as long as the loss falls."""
     loadings = state.factors.loadings
     covariance = datafit.covariance
     spread = (covariance.basis**2) @ (covariance.values - covariance.rest) + covariance.rest

@@ -45,11 +45,9 @@ class Scaling:
     target_scale: float
 
     def design(self, X: object) -> Design:
-        """Standardised view of other rows."""
         return Design(X, self.shift, self.inverse_scale)
 
     def target(self, y: Array) -> Array:
-        """Target in the engine's units."""
         return (y - self.target_shift) / self.target_scale
 
     def intercepts(self, intercepts: Array, centre_offset: Array) -> Array:
@@ -57,9 +55,7 @@ class Scaling:
         return self.target_scale * (intercepts - centre_offset) + self.target_shift
 
     def turned(self, sums: GramDatafit, units: Scaling) -> GramDatafit:
-        """Sums of observations in these units, from those in other units, without the
-        observations.
-        """
+        """Sums in these units from those in other units, without the observations."""
         known = units.inverse_scale > 0.0
         scale = np.where(known, self.inverse_scale / np.where(known, units.inverse_scale, 1.0), 0.0)
         target = units.target_scale / self.target_scale
@@ -67,7 +63,6 @@ class Scaling:
         return sums.turned((scale, scale * units.shift - self.shift), (target, more))
 
     def linear(self, factors: Factors) -> LinearTasks:
-        """Fitted factors in the user's units."""
         directions, shared = factors.feature_loadings, factors.shared
         centre_offset = factors.G @ (self.shift @ directions) + self.shift @ shared
         scale = self.target_scale * self.inverse_scale
@@ -91,19 +86,11 @@ class Problem:
 @saved
 @dataclass(frozen=True, eq=False)
 class OutputColumns:
-    """The columns of ``W``: tasks, or pairs of a task and a class it has seen.
-
-    Parameters
-    ----------
-    task, label : ndarrays of shape (n_columns,)
-        Task and class of each column; class 1 throughout for two classes.
-    index : ndarray of shape (n_tasks, n_classes) or None
-        Column of each pair, -1 for a class that the task never saw; None where columns are tasks.
-    """
+    """The columns of ``W``: tasks, or pairs of a task and a class that it has observations of."""
 
     task: np.ndarray
-    label: np.ndarray
-    index: np.ndarray | None
+    label: np.ndarray  # class of each column; 1 throughout for two classes
+    index: np.ndarray | None  # column of (task, class), -1 for none; None where columns are tasks
 
     @classmethod
     def of(cls, data: Observations) -> OutputColumns:
@@ -160,11 +147,7 @@ def build_problem(
     grams: bool = True,
     fits: int = 1,
 ) -> Problem:
-    """Standardise and choose where the rows live.
-
-    ``width`` is the number of columns of the factors and ``fits`` that of the fits to come, for the
-    choice between rows and Grams; ``grams`` says whether Grams may serve at all.
-    """
+    """Standardise, and choose rows or Grams for ``fits`` fits of ``width`` columns to come."""
     if data.partitioned:
         return data.build_problem(
             loss,
@@ -252,10 +235,7 @@ def choose_datafit(
     fits: int = 1,
     sums: Callable[[], GramDatafit] | None = None,
 ) -> Datafit:
-    """Return Grams where they are exact, small and cheaper to apply; else the rows themselves.
-
-    ``sums`` gives the Grams where they are known already.
-    """
+    """Grams where they are exact, small and cheaper to apply; else the rows themselves."""
     sums = sums or partial(cell_grams, data, design, y)
     features = design.shape[1]
     if loss.quadratic and features <= DENSE_SIDE:

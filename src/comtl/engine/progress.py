@@ -14,10 +14,7 @@ Item = TypeVar("Item")
 
 @contextmanager
 def progress_shown(verbose: int) -> Iterator[None]:
-    """Let messages of level INFO through while a fit runs, if ``verbose`` asks for them.
-
-    They go where the user's logging is set up to send them, else to standard error.
-    """
+    """Let INFO messages through while a fit runs: to the user's logging, else to standard error."""
     if not verbose:
         yield
         return
@@ -36,16 +33,7 @@ def progress_shown(verbose: int) -> Iterator[None]:
 
 @final
 class FitProgress:
-    """Who looks on at a fit: callbacks of scikit-learn, and the user who may interrupt it.
-
-    Parameters
-    ----------
-    model : estimator or None
-        The outermost model, with its callback context; None for a fit within a longer computation,
-        which nobody watches.
-    X, y : optional
-        Rows and targets, for callbacks that ask for them.
-    """
+    """Who follows a fit: callbacks of scikit-learn, and the user who may interrupt it."""
 
     def __init__(self, model: Any = None, X: Any = None, y: Any = None) -> None:
         self._model = model
@@ -53,10 +41,7 @@ class FitProgress:
 
     @property
     def is_root(self) -> bool:
-        """Whether the model may end early, with what it has, when the user interrupts.
-
-        Within another computation the interruption is that one's to handle.
-        """
+        """Whether the model may end early, with what it has, when the user interrupts."""
         return self._model is not None
 
     def iterate(
@@ -67,11 +52,7 @@ class FitProgress:
         more: Callable[[Item], bool] = lambda item: True,
         fitted: Callable[[Item], dict[str, Any]] | None = None,
     ) -> Iterator[Item]:
-        """Yield items as they come, each a subtask of the fit; end where a callback asks to stop.
-
-        ``more`` tells whether another item will come after one, ``fitted`` the attributes of the
-        model as if the fit had ended there.
-        """
+        """Yield subtasks until a callback asks to stop or ``more(item)`` is false."""
         if self._model is None or not vars(self._model).get("_skl_callbacks"):
             yield from items
             return

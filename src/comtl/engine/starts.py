@@ -52,10 +52,7 @@ def bare_state(
     seed: int = 0,
     factors: Factors | None = None,
 ) -> State:
-    """Return factors, shared part and intercepts to start from, penalties as the recipe has them.
-
-    How strong the penalties of the factors are has no part in it.
-    """
+    """Factors, shared part and intercepts to start from, penalties as the recipe has them."""
     xp = namespace(like)
     held = {name: xp.asarray(it, dtype=like.dtype) for name, it in (recipe.fixed or {}).items()}
     penalties = {name: choose_penalty(entry) for name, entry in recipe.penalties.items()}
@@ -98,11 +95,7 @@ def _reused(datafit: Datafit, state: State) -> State:
 
 
 def _pooled_parts(datafit: Datafit, state: State) -> State:
-    """Fit the shared part and the intercepts alone.
-
-    With a shared part this is a random-intercept model. Without one the slopes are still missing
-    from the residuals, which then say nothing about the spread of the intercepts.
-    """
+    """Fit shared part and intercepts alone: a random-intercept model."""
     for _ in range(1 if state.shared is None else 2):
         if state.shared is None and not state.intercept:
             return state
@@ -121,10 +114,7 @@ POWERS, EXTRA = 4, 8
 
 
 def empty_factors(datafit: Datafit, K1: int, K2: int, core: bool, like: Array) -> Factors:
-    """All unknowns at zero.
-
-    ``like`` gives namespace and type.
-    """
+    """All unknowns at zero."""
     xp = namespace(like)
     P, T = datafit.n_features, datafit.n_tasks
     return Factors(
@@ -140,11 +130,7 @@ def empty_factors(datafit: Datafit, K1: int, K2: int, core: bool, like: Array) -
 def spectral_triple(
     expansion: LocalQuadratic, n_features: int, rank: int, rng: np.random.Generator, like: Array
 ) -> tuple[Array, Array, Array]:
-    """Leading singular triple of the tasks' gradients ``X_tᵀ r_t / (h_t + mean h)``.
-
-    That matrix is, up to scale, the ridge fit of every task for a large penalty. It is only
-    ever applied to thin matrices (randomised subspace iteration), never formed.
-    """
+    """Leading singular triple of the tasks' gradients ``X_tᵀ r_t / (h_t + mean h)``."""
     xp = namespace(like)
     sums = expansion.curvature_sums
     share = 1.0 / (sums + xp.mean(sums))

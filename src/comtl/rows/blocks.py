@@ -40,7 +40,6 @@ class _Blas:
 
     @property
     def threads(self) -> int:
-        """Number of threads that the user allows."""
         if self._depth:
             return self._before
         counts = [library.get_num_threads() or 1 for library in self._libraries()]
@@ -81,11 +80,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def available_threads() -> int:
-    """Threads that a product over the rows may use: as many as BLAS may.
-
-    Respects ``OMP_NUM_THREADS`` and the like, ``threadpoolctl.threadpool_limits`` and the limits
-    that joblib sets for its workers.
-    """
+    """Threads that a product over the rows may use: as many as BLAS may."""
     return _blas.threads
 
 
@@ -146,7 +141,6 @@ class Block:
     rows: Any
 
     def forward(self, right: Array) -> Array:
-        """Product with ``right`` (P, k)."""
         if on_device(self.rows):
             return device_forward(self.rows, right)
         whole = self._pieces(right.shape[1])
@@ -155,7 +149,6 @@ class Block:
         return (whole @ right).reshape(-1, right.shape[1])
 
     def backward(self, left: Array) -> Array:
-        """Product of the transpose with ``left`` (rows, k)."""
         if on_device(self.rows):
             return device_backward(self.rows, left)
         if sparse.issparse(self.rows):
@@ -178,16 +171,7 @@ class Block:
 
 
 class RowBlocks:
-    """A matrix of rows, dense or sparse, in chunks of blocks.
-
-    A chunk is what one thread does at a time: several dense blocks that fit the cache, or one
-    sparse block, which has nothing to gain from it.
-
-    Parameters
-    ----------
-    X : array or csr_array of shape (n, P)
-        The rows.
-    """
+    """Rows in chunks, the work of one thread at a time, of blocks that fit its cache."""
 
     def __init__(self, X: Any) -> None:
         self.X = X
@@ -216,12 +200,10 @@ class RowBlocks:
 
     @property
     def kind(self) -> str:
-        """What the measured sizes go by."""
         return "sparse" if self.packed else "dense"
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
         return self.X.shape
 
     def _view(self, start: int, stop: int) -> Any:
@@ -245,15 +227,11 @@ class RowBlocks:
                 yield Block(first, last, self.X[first:last])
 
     def each(self, work: Callable[[int], Returned], width: int) -> Iterator[Returned]:
-        """Yield ``work(number)`` for every chunk in order, on the threads there are.
-
-        ``width`` is the number of columns that the rows are multiplied by.
-        """
+        """Yield ``work(number)`` for every chunk in order; ``width`` is that of the factor."""
         threads = available_threads() if self.nnz * width >= THREAD_WORK[self.kind] else 1
         return in_order(work, range(len(self.ranges)), threads)
 
     def forward(self, right: Array) -> Array:
-        """``X @ right``."""
         if self.whole:
             return device_forward(self.X, right)
         result = namespace(right).empty((self.shape[0], right.shape[1]), dtype=right.dtype)
@@ -267,8 +245,6 @@ class RowBlocks:
         return result
 
     def backward(self, left: Array) -> Array:
-        """``X.T @ left``."""
-
         def part(number: int) -> Array:
             return added(b.backward(left[b.start : b.stop, ...]) for b in self.chunk(number))
 

@@ -64,10 +64,7 @@ def column_sums(blocks: RowBlocks, unit: np.ndarray, weights: np.ndarray) -> np.
 def column_squares(
     blocks: RowBlocks, unit: np.ndarray, mean: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """Weighted squares about the mean of what is stored of each column, in double precision.
-
-    Of sparse rows also the weight and the number of entries stored, as further rows.
-    """
+    """Weighted squares about the mean; of sparse rows also weight and number of stored entries."""
     weights, unit, columns = weights.astype(np.float64), unit.astype(np.float64), blocks.shape[1]
 
     def part(number: int) -> np.ndarray:
@@ -90,10 +87,7 @@ def column_squares(
 def central_moments(
     mean: np.ndarray, squares: np.ndarray, total: float, counted: int | None
 ) -> np.ndarray:
-    """Second moments about the mean, from :func:`column_squares` of rows of weight ``total``.
-
-    ``counted`` is the number of rows with a weight, for sparse ones.
-    """
+    """Second moments about the mean, for sparse rows from those ``counted`` as having a weight."""
     inside, filled, stored = squares
     if counted is None:
         return inside / total
@@ -133,10 +127,7 @@ def device_largest(X: Array) -> Array:
 
 
 def device_moments(X: Array, unit: Array, weights: Array, center: bool) -> tuple[Array, Array]:
-    """Weighted mean and central second moment of the columns over ``unit``, in two passes.
-
-    Summed up in double precision whatever the type of the rows.
-    """
+    """Weighted mean and central second moment of the columns over ``unit``, in double precision."""
     xp = namespace(X)
     weights, unit = xp.astype(weights, xp.float64), xp.astype(unit, xp.float64)
     if is_device_sparse(X):
@@ -164,11 +155,7 @@ _SAMPLE_CELLS = (2**19, 2**22)
 
 @dataclass(frozen=True)
 class Design:
-    """Standardised view ``(X - 1 meanᵀ) diag(inverse_scale)`` of dense or sparse rows.
-
-    Centring is implicit, so sparse rows stay sparse. A constant column has inverse scale zero:
-    it is a column of zeros here, whatever its size.
-    """
+    """View ``(X - 1 meanᵀ) diag(inverse_scale)`` of rows; a constant column becomes zero."""
 
     X: Any
     shift: Array
@@ -176,7 +163,6 @@ class Design:
 
     @classmethod
     def plain(cls, X: Any) -> Design:
-        """Rows as they are."""
         xp = namespace(X)
         zeros = xp.zeros(X.shape[1], dtype=X.dtype)
         return cls(X, zeros, zeros + 1.0)
@@ -203,17 +189,14 @@ class Design:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
         return self.X.shape
 
     @property
     def dtype(self) -> Any:
-        """Type of the entries."""
         return self.X.dtype
 
     @cached_property
     def blocks(self) -> RowBlocks:
-        """The rows as they are given, cut for threads and cache."""
         return RowBlocks(self.X)
 
     def loaded(self, right: Array) -> tuple[Array, Array]:
@@ -221,10 +204,7 @@ class Design:
         return self.inverse_scale[:, None] * right, self.shift @ right
 
     def unloaded(self, back: Array, total: Array) -> Array:
-        """Product of the transpose with some ``left``, from ``Xᵀ left`` and ``leftᵀ 1``.
-
-        ``back`` is used up.
-        """
+        """Transposed product from ``Xᵀ left``, which is overwritten, and ``leftᵀ 1``."""
         back *= self.inverse_scale[:, None]
         back -= self.shift[:, None] * total[None, :]
         return back
@@ -236,7 +216,6 @@ class Design:
         return product
 
     def transposed_matmul(self, left: Array) -> Array:
-        """Product of the transpose with ``left`` of shape (rows, k)."""
         return self.unloaded(self.blocks.backward(left), namespace(left).sum(left, axis=0))
 
     def dense_blocks(self) -> list[tuple[int, int]]:
@@ -256,18 +235,14 @@ class Design:
         return block * self.inverse_scale[None, :] - self.shift[None, :]
 
     def take(self, rows: np.ndarray) -> Array:
-        """Standardised rows of any numbers as a dense block."""
+        """Standardised rows as a dense block."""
         return self.picked(rows).dense_rows(0, len(rows))
 
     def picked(self, rows: np.ndarray) -> Design:
-        """View of rows of any numbers."""
         return Design(take(self.X, rows), self.shift, self.inverse_scale)
 
     def covariance(self, weights: Array, rank: int = 16, seed: int = 0) -> Covariance:
-        """Pooled weighted second moments, as a preconditioner needs them: from some of the rows.
-
-        For few columns the whole matrix, else its leading part.
-        """
+        """Pooled second moments for the preconditioner: sampled, and of many columns a part."""
         xp = namespace(weights)
         rows, columns = self.shape
         step = sample_step(rows, columns, self.blocks.nnz)
@@ -334,7 +309,6 @@ class Covariance:
         return cls(basis, xp.clip(values, min=0.0), 0.0)
 
     def toarray(self) -> Array:
-        """Return the dense matrix: for tests and small sizes."""
         xp = namespace(self.basis)
         eye = xp.eye(self.basis.shape[0], dtype=self.basis.dtype)
         return self.rest * eye + (self.basis * (self.values - self.rest)[None, :]) @ self.basis.T

@@ -38,8 +38,6 @@ class FitInput:
     sample_weight: Any = None
 
     def take(self, numbers: np.ndarray) -> FitInput:
-        """Some of the rows."""
-
         def part(item: Any) -> Any:
             if item is None or np.isscalar(item):
                 return item
@@ -56,9 +54,7 @@ class FitInput:
         return read_training(schema, *cells, classification=schema._classification, **options)
 
     def read_more(self, model: FittedTasks, schema: FittedTasks) -> Observations:
-        """Validated observations of further tasks for a model; ``schema`` learns the columns
-        again.
-        """
+        """Validated observations of further tasks for a fitted model."""
         read_rows(model, self.X, self.task)
         return self.read(schema, classes=model._known_classes)
 
@@ -67,9 +63,7 @@ class FitInput:
         return self
 
     def nearby(self, schema: FittedTasks, data: Observations) -> tuple[FitInput, Observations]:
-        """Rows and their observations as they serve many fits best: here they are in memory
-        anyway.
-        """
+        """Input and observations as they serve many fits best: in memory where they are small."""
         return self, data
 
     @contextmanager
@@ -79,11 +73,11 @@ class FitInput:
 
     @property
     def counted(self) -> np.ndarray:
-        """Numbers of the rows that count: one of weight zero, or without a target, is no row."""
+        """Numbers of the rows with a target of positive weight."""
         return np.flatnonzero(counts(to_numpy(self.y), self.sample_weight, _num_samples(self.X)))
 
     def splits(self, schema: FittedTasks, cv: Any) -> list[Split]:
-        """Numbers of the rows of the folds; a number of folds cuts every task and class alike."""
+        """Row numbers of the folds; a number of folds splits every task and class alike."""
         rows, labels = read_rows(schema, self.X, self.task)
         y = to_numpy(self.y)
         classes = read_classes(y)[0] if schema._classification else None

@@ -29,11 +29,7 @@ def column_names(X: Any) -> list[Any]:
 
 
 def split_column(X: Any, column: str | int) -> tuple[Any, Any]:
-    """Return one column of X and X without it; X itself is not changed.
-
-    `column` is a name (frames only) or a number, negative ones counted from the end. A sparse X
-    stays sparse: only the one column is made dense.
-    """
+    """One column of X, by name (frames) or number, and X without it."""
     table: Any = X if is_frame(X) or sparse.issparse(X) else _as_array(X)
     if len(table.shape) != 2:
         raise ValueError(
@@ -86,10 +82,7 @@ def choose_position(X: Any, column: str | int) -> int:
 
 
 def refuse_text(X: Any, remedy: str, name: str = "X") -> None:
-    """Raise if a column of a frame or of an array of objects is neither numeric nor boolean.
-
-    `remedy` is the last sentence of the message; anything but such tables passes.
-    """
+    """Raise if a column of a frame or of objects is not numeric; ``remedy`` ends the message."""
     if is_frame(X):
         frame = nw.from_native(X)
         # Columns of a type unknown to narwhals (the sparse ones of pandas) are left to check_array.

@@ -18,63 +18,38 @@ Matrix: TypeAlias = np.ndarray | sparse.csr_array
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Rows, targets and weights of all tasks, one observation for each observed target.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_rows, n_features)
-        Features without the task column, float64 or float32. May be the caller's own array.
-    y : ndarray of shape (n_cells,)
-        Targets in the type of X, or indices into `classes`.
-    weights : ndarray of shape (n_cells,)
-        Positive weights in the type of X.
-    offsets : ndarray of shape (n_tasks + 1,)
-        Observations ``offsets[t]:offsets[t + 1]`` belong to task t, which has at least one.
-    tasks : ndarray of shape (n_tasks,)
-        Labels of the tasks: sorted, or in the order of the columns of a two-dimensional y.
-    rows : ndarray of shape (n_cells,) or None
-        Row of X for each observation; None where observation i is row i.
-    classes : ndarray of shape (n_classes,) or None
-        Sorted classes of all tasks; None for regression.
-    multi_output : bool
-        Whether y had two dimensions.
-    """
+    """Rows, targets and weights sorted by task, one observation for each observed target."""
 
     partitioned: ClassVar[bool] = False
     """Whether the rows lie in partitions elsewhere."""
 
     X: Matrix
-    y: np.ndarray
-    weights: np.ndarray
-    offsets: np.ndarray
+    y: np.ndarray  # in the type of X, or indices into classes
+    weights: np.ndarray  # positive
+    offsets: np.ndarray  # task t has observations offsets[t]:offsets[t + 1], at least one
     tasks: np.ndarray
-    rows: np.ndarray | None
-    classes: np.ndarray | None
+    rows: np.ndarray | None  # row of each observation; None if observation i is row i
+    classes: np.ndarray | None  # sorted; None for regression
     multi_output: bool
 
     @property
     def n_features(self) -> int:
-        """Number of features, the task column not counted."""
         return self.X.shape[1]
 
     @property
     def n_tasks(self) -> int:
-        """Number of tasks."""
         return len(self.tasks)
 
     @property
     def n_cells(self) -> int:
-        """Number of observed targets."""
         return self.y.shape[0]
 
     @property
     def dtype(self) -> np.dtype:
-        """Type of the features."""
         return self.X.dtype
 
     @property
     def weight(self) -> float:
-        """Weight of all observations."""
         return float(namespace(self.weights).sum(self.weights))
 
     def average(self, measure: Callable[[Observations], float]) -> float:
@@ -94,12 +69,10 @@ class Observations:
 
     @property
     def device(self) -> str:
-        """Library and device of the rows."""
         return device_name(self.X)
 
     @property
     def on_device(self) -> bool:
-        """Whether the rows belong to another library than NumPy."""
         return on_device(self.X)
 
     @property
@@ -112,7 +85,7 @@ class Observations:
 
     @property
     def fingerprint(self) -> str:
-        """What tells these observations from others."""
+        """Hash of the observations."""
         cells = (self.X, self.y, self.codes, self.weights, self.rows, self.tasks, self.classes)
         return joblib.hash(cells)
 

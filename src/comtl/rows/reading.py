@@ -42,32 +42,7 @@ def read_training(
     classes: np.ndarray | None = None,
     partial: bool = False,
 ) -> Observations:
-    """Validate what `fit` was given and group it by task.
-
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        Its `task_column` is read; its `n_features_in_` and `feature_names_in_` are set.
-    X : array-like, sparse matrix or frame of shape (n_rows, n_columns)
-        Features, and the task where `task_column` names it.
-    y : array-like of shape (n_rows,) or (n_rows, n_tasks)
-        Targets. Two dimensions: one task a column, NaN (or None) = not observed.
-    task : array-like of shape (n_rows,), optional
-        Task labels, where there is no `task_column`. With neither, all rows are one task, 0.
-    sample_weight : float or array-like of shape (n_rows,) or that of y, optional
-        Weights; observations of weight zero are dropped.
-    classification : bool, default=False
-        Whether y holds class labels.
-    classes : ndarray, optional
-        Sorted classes that y may hold, where they are known beforehand.
-    partial : bool, default=False
-        Whether these rows are a part of all, so that a column of y may be without any value.
-
-    Returns
-    -------
-    Observations
-        The observations, those of one task next to each other and in their first order.
-    """
+    """Validate what `fit` was given, group it by task and note the columns in ``estimator``."""
     if y is None:
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
@@ -100,44 +75,12 @@ def read_training(
 
 
 def read_rows(estimator: Any, X: Any, task: Any = None) -> tuple[Matrix, np.ndarray | None]:
-    """Validate what `predict` was given, but for values that are not finite.
-
-    These show in the scores, so that :func:`check_finite` need only look for them if they do.
-
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        A fitted estimator; number and names of the columns of X must be those of its fit.
-    X : array-like, sparse matrix or frame of shape (n_rows, n_columns)
-        Features, and the task where `task_column` names it.
-    task : array-like of shape (n_rows,), optional
-        Task labels, where there is no `task_column`.
-
-    Returns
-    -------
-    X : ndarray or csr_array of shape (n_rows, n_features)
-        Features without the task column, float64 or float32.
-    labels : ndarray of shape (n_rows,) or None
-        Task labels; None where none were given.
-    """
+    """Validated features and task labels for `predict`; `check_finite` is left to the caller."""
     return _read_matrix(estimator, X, task, reset=False)
 
 
 def encode_tasks(labels: Any, tasks: Any) -> np.ndarray:
-    """Find each label among the tasks.
-
-    Parameters
-    ----------
-    labels : array-like of shape (n,)
-        Task labels; whole numbers match whether held as integers or as floats.
-    tasks : array-like of shape (n_tasks,)
-        The distinct known labels, in any order.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Indices into `tasks`; -1 for a label that is not among them.
-    """
+    """Index of each label among the tasks, -1 for one that is not; 1 and 1.0 are the same label."""
     labels, tasks = read_tasks(labels), read_tasks(tasks, "tasks")
     if not tasks.size or (labels.dtype.kind == "U") != (tasks.dtype.kind == "U"):
         return np.full(len(labels), -1, dtype=np.intp)

@@ -9,19 +9,7 @@ from ..arrays import Array
 
 @dataclass(frozen=True)
 class Solution:
-    """Result of a solver.
-
-    Parameters
-    ----------
-    value : array
-        The unknowns.
-    solver : str
-        Name of the solver that ran.
-    converged : bool
-        Whether the tolerance was met.
-    stats : dict
-        Iterations, residuals and the like.
-    """
+    """Result of a solver, its name, whether it met the tolerance, and iterations and the like."""
 
     value: Array
     solver: str

@@ -16,21 +16,10 @@ from .solution import Solution
 
 
 class TwoTermSylvester:
-    """Factorised equation, ready to be solved for many right sides.
-
-    Parameters
-    ----------
-    covariance : Covariance
-        ``C`` (P × P).
-    small : array of shape (K, K) or (K,)
-        ``B``, symmetric positive semidefinite; its diagonal, where it has nothing else.
-    alpha : float
-        Multiple of the identity, positive; for a batch an array of shape (..., 1, 1).
-    low_rank : array of shape (P, k)
-        ``N``; ``αI - NNᵀ`` must be positive definite.
-    """
+    """Factorised equation, ready to be solved for many right sides."""
 
     def __init__(self, covariance: Covariance, small: Array, alpha: float, low: Array) -> None:
+        # B is small (K, K), or its diagonal; αI - NNᵀ with N = low (P, k) is positive definite.
         xp = namespace(small)
         self._turn: Array | None = None
         values = small
@@ -106,7 +95,6 @@ class TwoTermSylvester:
         return turned
 
     def solve(self, right: Array) -> Solution:
-        """Return the exact solution for one right side."""
         return Solution(self(right), "sylvester")
 
 

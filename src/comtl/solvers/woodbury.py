@@ -21,10 +21,7 @@ _SLICE = 2**19
 def coupled_blocks(
     blocks: Array, low: Array, ridge: Array, width: int | None = None
 ) -> Callable[[Array], Array]:
-    """Return the operator itself, ``(T, n) -> (T, n)``; ``E_t`` is a block plus the ridge.
-
-    ``width`` counts the coupled unknowns of a block: as many as ``N`` has columns unless told.
-    """
+    """Operator ``(T, n) -> (T, n)``; the first ``width`` unknowns of a task are coupled."""
     xp = namespace(blocks)
     width = low.shape[-1] if width is None else width
 
