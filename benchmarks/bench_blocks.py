@@ -82,7 +82,7 @@ def rows_or_grams():
             expected = sweep_costs(T, n * T, P, 5, n * T * P)
             makers = {
                 "rows": lambda d=design, p=(y, weights, offsets): RowsDatafit(d, *p, Squared()),
-                "gram": lambda d=design, p=(y, weights, offsets): GramDatafit.of_cells(d, *p),
+                "gram": lambda d=design, p=(y, weights, offsets): GramDatafit.of_rows(d, *p),
             }
             with threadpool_limits(1):
                 for name, make in makers.items():

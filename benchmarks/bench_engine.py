@@ -33,7 +33,7 @@ def datafit(n_features, n_tasks, rows, rank=5, gram=False, seed=0):
     design = Design.standardized(data.X, weights)
     y = data.y / data.y.std()
     if gram:
-        return GramDatafit.of_cells(design, y, weights, offsets)
+        return GramDatafit.of_rows(design, y, weights, offsets)
     return RowsDatafit(design, y, weights, offsets, Squared())
 
 

@@ -39,7 +39,7 @@ def ways(P: int, n: int) -> list[tuple[Likelihood, Likelihood]]:
     offsets, weights = n * np.arange(TASKS + 1), np.ones(TASKS * n)
     rows = np.column_stack([X, weights])
     classes = rows, np.sign(y), weights, offsets
-    sums = GramDatafit.of_cells(Design.plain(X), y, weights, offsets)
+    sums = GramDatafit.of_rows(Design.plain(X), y, weights, offsets)
     return [
         (Gaussian(False, sums), GaussianRows(False, TaskRows.of(rows, y, weights, offsets))),
         (Bernoulli.of(*classes), BernoulliRows.of(*classes)),

@@ -41,7 +41,7 @@ class Problem:
         return RowsDatafit(design, self.y, self.weights, self.offsets, loss or Squared())
 
     def gram(self) -> GramDatafit:
-        return GramDatafit.of_cells(self.design, self.y, self.weights, self.offsets)
+        return GramDatafit.of_rows(self.design, self.y, self.weights, self.offsets)
 
 
 def problem(

@@ -167,7 +167,7 @@ def make_fit(kind, asarray):
     design = Design.plain(asarray(data.X))
     cells = design, asarray(data.y), asarray(data.weights), data.offsets
     if kind == "gram":
-        return GramDatafit.of_cells(*cells)
+        return GramDatafit.of_rows(*cells)
     if kind == "table":
         Y = asarray(random(len(data.y), T))
         return GramDatafit.of_table(design, Y, asarray(data.weights))

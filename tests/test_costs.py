@@ -86,7 +86,7 @@ def test_the_cheaper_form_is_chosen_on_both_sides(P, T, K, packed):
         with threadpool_limits(1):
             spent = {
                 "rows": sweep_seconds(RowsDatafit, (*parts, Squared()), point),
-                "gram": sweep_seconds(GramDatafit.of_cells, parts, point),
+                "gram": sweep_seconds(GramDatafit.of_rows, parts, point),
             }
         other = {"rows": "gram", "gram": "rows"}[expected]
         assert spent[expected] < 1.2 * spent[other], spent

@@ -109,7 +109,7 @@ def test_a_complete_table_equals_its_cells():
     design, stacked, cells, row, (Y, weights) = table(missing=0.0)
     one = GramDatafit.of_table(design, Y, weights)
     assert one.same_design
-    other = GramDatafit.of_cells(stacked, *cells)
+    other = GramDatafit.of_rows(stacked, *cells)
     assert not other.same_design
     point = random_factors(2, P, T, K)
     assert_same(one, other, point)

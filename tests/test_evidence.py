@@ -45,7 +45,7 @@ def problem(seed=0, tasks=4, features=3, rows=6):
 
 
 def grams(X, y, weights, offsets):
-    return GramDatafit.of_cells(Design.plain(X), y, weights, offsets)
+    return GramDatafit.of_rows(Design.plain(X), y, weights, offsets)
 
 
 def structures(features, rng):

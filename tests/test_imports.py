@@ -16,7 +16,7 @@ SOURCE = Path(comtl.__file__).parent
 ORDER = tuple(
     """
     phrases parameters arrays saving rows losses penalties factors linear solvers clusters
-    datafits engine batches adapt_residual adapt models baselines model_selection
+    datafits engine batches adapt models baselines model_selection
     hierarchical stacking distributed evaluation datasets show plot comtl tables cli __main__
     """.split()
 )

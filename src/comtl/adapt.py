@@ -13,14 +13,16 @@ without factors and shared part they are models of the new rows alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from .adapt_residual import Sizes, Within, beyond_span, candidates, selection_losses
-from .arrays import Array, namespace, on_device
+from .arrays import Array, namespace, on_device, similar_sizes, take, with_ones
 from .datafits.rows_datafit import RowsDatafit
 from .engine.alternation import line_search
 from .engine.block_steps import InnerTolerance, deviation_step, task_step
@@ -32,8 +34,33 @@ from .losses import Loss
 from .penalties import Ridge
 from .rows.observations import Observations
 
+FACTOR_SIZES = (0.0, 1.0, 10.0, 100.0)
+RESIDUAL_SIZES = (0.0, *np.logspace(-4, 2, 7).tolist())
+WIDE_INTERCEPT = 1e3
+SELECTION_ROWS = 300
+"""Candidates of the sizes, relative to the fit's own; rows a task that the choice looks at."""
+
+_BATCH_NUMBERS = 2**22
+
+Within = Callable[[RowsDatafit, State, Array | None], tuple[Array, Array]]
+"""Task factor and intercepts of new tasks without a residual."""
+
 New = tuple[Array, Array, sparse.csr_array | RowSparse | None]
 """Task factor, intercepts and residual of new columns, in the user's units."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Prior variances of the parts of a new task's weights, and whether it keeps the old base.
+
+    The base is the shared part, or the point within the span where the penalty of the task factor
+    is not smooth. Neither base nor factor: a model of the new rows alone.
+    """
+
+    factor: float
+    residual: float
+    intercept: float
+    base: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,51 +74,46 @@ class Adaptation:
 
     @property
     def whitening(self) -> Array | None:
-        """Coordinates in which the penalty of a new row of ``G`` is plain ridge."""
+        """Coordinates in which the penalty of a new row of ``G`` is plain ridge, if there are."""
         return self.state.penalties["G"].whitening(self.state.factors.G)
 
-    def rows(self, cells: Observations) -> RowsDatafit:
-        y = namespace(cells.weights).astype(self.units.target(cells.y), cells.dtype)
-        design = self.units.design(cells.X)
-        return RowsDatafit(design, y, cells.weights, cells.offsets, self.loss, cells.rows)
+    def datafit(self, obs: Observations) -> RowsDatafit:
+        y = namespace(obs.weights).astype(self.units.target(obs.y), obs.dtype)
+        design = self.units.design(obs.X)
+        return RowsDatafit(design, y, obs.weights, obs.offsets, self.loss, obs.rows)
 
-    def losses(self, cells: Observations) -> np.ndarray:
+    def losses(self, obs: Observations) -> np.ndarray:
         """Leave-one-out loss of the observations for each of the sizes to choose from."""
-        return selection_losses(self.rows(cells), self.state, self.whitening, self.within)
+        return selection_losses(self.datafit(obs), self)
 
     def best(self, losses: np.ndarray) -> Sizes:
         return candidates(self.state, self.whitening is not None)[int(losses.argmin())]
 
-    def columns(self, cells: Observations, sizes: Sizes | None) -> New:
-        return _columns(self, self.rows(cells), sizes)
+    def columns(self, obs: Observations, sizes: Sizes | None) -> New:
+        """Columns of new tasks with a residual of given sizes, or within the span."""
+        fit, units, point = self.datafit(obs), self.units, self.state.factors
+        centre_offset, beyond = units.shift @ point.shared, None
+        if sizes is None:
+            G, intercepts = self.within(fit, self.state, self.whitening)
+        else:
+            G, intercepts, residual = beyond_span(fit, self, sizes)
+            centre_offset = centre_offset + residual @ units.shift
+            residual = residual * (units.target_scale * units.inverse_scale)
+            if on_device(residual):
+                beyond = RowSparse(np.arange(residual.shape[0]), residual)
+            else:
+                beyond = sparse.csr_array(residual)
+                beyond.eliminate_zeros()
+        centre_offset = centre_offset + G @ (units.shift @ point.feature_loadings)
+        return G, units.intercepts(intercepts, centre_offset), beyond
 
 
-def adapt_columns(cells: Any, adaptation: Adaptation, *, residual: bool) -> New:
+def adapt_columns(obs: Any, adaptation: Adaptation, *, residual: bool) -> New:
     """Columns of weights of new tasks."""
-    if cells.partitioned:
-        return cells.adapt_columns(adaptation, residual=residual)
-    sizes = adaptation.best(adaptation.losses(cells)) if residual else None
-    return adaptation.columns(cells, sizes)
-
-
-def _columns(adaptation: Adaptation, fit: RowsDatafit, sizes: Sizes | None) -> New:
-    state, units, within = adaptation.state, adaptation.units, adaptation.within
-    point, whitening = state.factors, adaptation.whitening
-    centre_offset = units.shift @ point.shared
-    beyond: sparse.csr_array | RowSparse | None = None
-    if sizes is not None:
-        G, intercepts, own = beyond_span(fit, state, whitening, within, sizes)
-        centre_offset = centre_offset + own @ units.shift
-        own = own * (units.target_scale * units.inverse_scale)
-        beyond = (
-            RowSparse(np.arange(own.shape[0]), own) if on_device(own) else sparse.csr_array(own)
-        )
-        if not isinstance(beyond, RowSparse):
-            beyond.eliminate_zeros()
-    else:
-        G, intercepts = within(fit, state, whitening)
-    centre_offset = centre_offset + G @ (units.shift @ point.feature_loadings)
-    return G, units.intercepts(intercepts, centre_offset), beyond
+    if obs.partitioned:
+        return obs.adapt_columns(adaptation, residual=residual)
+    sizes = adaptation.best(adaptation.losses(obs)) if residual else None
+    return adaptation.columns(obs, sizes)
 
 
 def within_span(fit: RowsDatafit, state: State, whitening: Array | None) -> tuple[Array, Array]:
@@ -122,7 +144,230 @@ def within_span(fit: RowsDatafit, state: State, whitening: Array | None) -> tupl
         frozen = line_search(fit, frozen, frozen.at(moved))
         if not penalty.smooth:  # Else the task step moved the intercepts too.
             at = fit.quadratic_at(frozen.factors)
-            own = deviation_step(at.gradient(G[:, :0])[1], at.curvature_sums, frozen)
-            frozen = line_search(fit, frozen, frozen.at(own))
+            moved = deviation_step(at.gradient(G[:, :0])[1], at.curvature_sums, frozen)
+            frozen = line_search(fit, frozen, frozen.at(moved))
     G = frozen.factors.G if back is None else frozen.factors.G @ back.T
     return G, frozen.factors.intercepts
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Tasks of similar length, padded: latent features and features."""
+
+    tasks: np.ndarray
+    index: np.ndarray
+    inside: Array
+    latent: Array
+    features: Array
+
+    @cached_property
+    def kernels(self) -> tuple[Array, Array, Array]:
+        """Products of the rows of each task: of latent features, of features, of ones."""
+        latent, linear = (f @ _transpose(f) for f in (self.latent, self.features))
+        return latent, linear, self.pad[:, :, None] * self.pad[:, None, :]
+
+    @cached_property
+    def pad(self) -> Array:
+        """One for a row of a task, zero for padding."""
+        return namespace(self.features).astype(self.inside, self.features.dtype)
+
+    def of_rows(self, values: Array) -> Array:
+        if not on_device(values):
+            return values[self.index]
+        return namespace(values).reshape(take(values, self.index.ravel()), self.index.shape)
+
+
+def _transpose(matrices: Array) -> Array:
+    return namespace(matrices).permute_dims(matrices, (0, 2, 1))
+
+
+def candidates(state: State, smooth: bool) -> list[Sizes]:
+    """Sizes to choose from, models of the new rows alone among them."""
+    model = 0.5 / state.intercept_penalty if state.has_random_intercepts else 0.0
+    intercepts = sorted({model, WIDE_INTERCEPT} if state.intercept else {0.0})
+    factors = FACTOR_SIZES if smooth else (0.0,)
+    grid = [Sizes(*sizes) for sizes in product(factors, RESIDUAL_SIZES, intercepts)]
+    alone = [replace(s, base=False) for s in grid if s.residual and not s.factor]
+    return [s for s in grid if s.factor or s.residual or not smooth] + alone
+
+
+def _start(
+    fit: RowsDatafit, adaptation: Adaptation
+) -> tuple[Array, Array, Array, dict[bool, Array]]:
+    """Task factor and intercepts to start from, coordinates, scores with and without base."""
+    state, whitening = adaptation.state, adaptation.whitening
+    point = state.factors
+    xp = namespace(point.G)
+    G = xp.zeros((fit.n_tasks, point.G.shape[1]), dtype=point.G.dtype)
+    intercepts = xp.full(fit.n_tasks, point.offset, dtype=G.dtype)
+    if whitening is None:
+        G, intercepts = adaptation.within(fit, state, None)
+        whitening = xp.eye(G.shape[1], dtype=G.dtype)
+    columns = xp.concat([point.feature_loadings, point.shared[:, None]], axis=1)
+    bare = xp.full(fit.y.shape[0], point.offset, dtype=G.dtype)
+    bases = {True: fit.scores(columns, with_ones(G), intercepts), False: bare}
+    return G, intercepts, whitening, bases
+
+
+def selection_losses(fit: RowsDatafit, adaptation: Adaptation) -> np.ndarray:
+    """Leave-one-out loss for each of the sizes to choose from."""
+    state, smooth = adaptation.state, adaptation.whitening is not None
+    xp = namespace(state.factors.G)
+    G, _, whitening, bases = _start(fit, adaptation)
+    lift = state.factors.feature_loadings @ whitening
+    tried = candidates(state, smooth)
+    losses = np.zeros(len(tried))
+    for batch in _batches(fit, lift, SELECTION_ROWS):
+        weights, y = batch.of_rows(fit.weights) * batch.pad, batch.of_rows(fit.y)
+        one = xp.ones_like(batch.pad)
+        keeps = one if smooth else _base_keeps(fit, batch, G, bases[True], state)
+        for number, sizes in enumerate(tried):
+            base, kept = bases[sizes.base], keeps if sizes.base else one
+            _, score = _kernel_fit(fit, batch, sizes, base, kept)
+            value = weights * fit.loss.value(y, score)
+            losses[number] += float(xp.sum(value))
+    return losses
+
+
+def beyond_span(
+    fit: RowsDatafit, adaptation: Adaptation, best: Sizes
+) -> tuple[Array, Array, Array]:
+    """Fit every new task with given sizes."""
+    point = adaptation.state.factors
+    xp = namespace(point.G)
+    G, intercepts, whitening, bases = _start(fit, adaptation)
+    lift = point.feature_loadings @ whitening
+    beyond = xp.zeros((fit.n_tasks, fit.n_features), dtype=G.dtype)
+    if not best.base:
+        G, intercepts = xp.zeros_like(G), xp.full_like(intercepts, point.offset)
+        beyond -= point.shared
+    order, moves = [], []
+    for batch in _batches(fit, lift, None):
+        dual, _ = _kernel_fit(fit, batch, best, bases[best.base])
+        lifted = dual[:, :, None]
+        step = best.factor * 0.5 * xp.sum(batch.latent * lifted, axis=1) @ whitening.T
+        residual = best.residual * 0.5 * xp.sum(batch.features * lifted, axis=1)
+        order.append(batch.tasks)
+        moves.append((step, residual, best.intercept * xp.sum(dual, axis=1)))
+    # Batches hold every task once.
+    back = np.argsort(np.concatenate(order))
+    step, residual, rise = (
+        take(xp.concat(list(m), axis=0), back) for m in zip(*moves, strict=True)
+    )
+    return G + step, intercepts + rise, beyond + residual
+
+
+def _batches(fit: RowsDatafit, lift: Array, limit: int | None) -> Iterator[Batch]:
+    """Yield the new tasks in padded batches, at most ``limit`` rows (evenly spread) of each."""
+    sizes = np.diff(fit.offsets)
+    kept = sizes if limit is None else np.minimum(sizes, limit)
+    for group in similar_sizes(kept):
+        longest = int(kept[group].max())
+        step = max(1, _BATCH_NUMBERS // (longest * fit.n_features))
+        for first in range(0, len(group), step):
+            tasks = group[first : first + step]
+            position = np.arange(longest)
+            inside = position < kept[tasks][:, None]
+            spread = position * sizes[tasks][:, None] // kept[tasks][:, None]
+            index = fit.offsets[:-1][tasks][:, None] + np.where(inside, spread, 0)
+            rows = index if fit.rows is None else fit.rows[index]
+            flat, back = np.unique(rows, return_inverse=True)
+            xp = namespace(lift)
+            dense = take(fit.design.take(flat), back.ravel())
+            pad = xp.asarray(inside)
+            X = xp.reshape(dense, (*rows.shape, fit.n_features))
+            X = X * xp.astype(pad, X.dtype)[:, :, None]
+            yield Batch(tasks, index, pad, X @ lift, X)
+
+
+def _kernel_fit(
+    fit: RowsDatafit,
+    batch: Batch,
+    sizes: Sizes,
+    common: Array,
+    keeps: Array | float = 1.0,
+) -> tuple[Array, Array]:
+    """Dual weights and leave-one-out scores by reweighted ridge, in the smaller dimension."""
+    xp, pad = namespace(batch.features), batch.inside
+    y, base = batch.of_rows(fit.y), batch.of_rows(common)
+    weights = batch.of_rows(fit.weights) * batch.pad
+    smoother = _DualSmoother if pad.shape[1] <= batch.features.shape[2] else _PrimalSmoother
+    ridge = smoother(batch, sizes)
+    score = base
+    for _ in range(1 if fit.loss.quadratic else 12):
+        slope = fit.loss.derivative(y, score)
+        curvature = xp.clip(fit.loss.curvature(y, score), min=1e-4)
+        target = score - base - slope / curvature
+        target = xp.where(pad, target, xp.zeros_like(target))
+        dual, kept = ridge.solve(xp.sqrt(curvature * weights), target)
+        before, score = score, base + ridge.score(dual)
+        if fit.loss.quadratic:
+            break
+        largest = float(xp.max(xp.abs(score)))
+        if float(xp.max(xp.abs(score - before))) <= 1e-6 * (1.0 + largest):
+            break
+    # Left out, a row's working residual is the present one over the share that it keeps.
+    left_out = base + target - (target - (score - base)) / xp.clip(kept * keeps, min=1e-12)
+    return dual, left_out
+
+
+class _DualSmoother:
+    """Ridge over the rows of each task: the kernel is a sum of parts that sizes only weight."""
+
+    def __init__(self, batch: Batch, sizes: Sizes) -> None:
+        latent, linear, ones = batch.kernels
+        self.kernel = 0.5 * sizes.factor * latent + 0.5 * sizes.residual * linear
+        self.kernel += sizes.intercept * ones
+
+    def solve(self, root: Array, target: Array) -> tuple[Array, Array]:
+        """Dual weights, and the share of its own residual that each row keeps."""
+        xp = namespace(root)
+        scaled = root[:, :, None] * self.kernel * root[:, None, :]
+        inverse = xp.linalg.inv(xp.eye(root.shape[1], dtype=scaled.dtype) + scaled)
+        dual = root * (inverse @ (root * target)[:, :, None])[:, :, 0]
+        return dual, xp.linalg.diagonal(inverse)
+
+    def score(self, dual: Array) -> Array:
+        return (self.kernel @ dual[:, :, None])[:, :, 0]
+
+
+class _PrimalSmoother:
+    """Ridge over the features of each task, where they are fewer than its rows."""
+
+    def __init__(self, batch: Batch, sizes: Sizes) -> None:
+        factor, residual = (0.5 * sizes.factor) ** 0.5, (0.5 * sizes.residual) ** 0.5
+        ones = sizes.intercept**0.5 * batch.pad[:, :, None]
+        parts = [factor * batch.latent, residual * batch.features, ones]
+        self.features = namespace(ones).concat(parts, axis=2)
+
+    def solve(self, root: Array, target: Array) -> tuple[Array, Array]:
+        xp = namespace(root)
+        features = root[:, :, None] * self.features
+        transposed = _transpose(features)
+        eye = xp.eye(features.shape[2], dtype=features.dtype)
+        smoothed = features @ xp.linalg.inv(eye + transposed @ features)
+        fitted = (smoothed @ (transposed @ (root * target)[:, :, None]))[:, :, 0]
+        return root * (root * target - fitted), 1.0 - xp.sum(smoothed * features, axis=2)
+
+    def score(self, dual: Array) -> Array:
+        back = _transpose(self.features) @ dual[:, :, None]
+        return (self.features @ back)[:, :, 0]
+
+
+def _base_keeps(fit: RowsDatafit, batch: Batch, G: Array, common: Array, state: State) -> Array:
+    """Share of its residual that each row keeps under the base: its leverages, as for the lasso."""
+    xp = namespace(G)
+    y, score = batch.of_rows(fit.y), batch.of_rows(common)
+    root = xp.sqrt(batch.of_rows(fit.weights) * fit.loss.curvature(y, score)) * batch.pad
+    in_use = xp.astype(take(G, batch.tasks) != 0.0, G.dtype)[:, None, :]
+    features = root[:, :, None] * xp.concat(
+        [batch.latent * in_use, batch.pad[:, :, None] * float(state.has_random_intercepts)], axis=2
+    )
+    gram = _transpose(features) @ features
+    least = 1e-6 * xp.linalg.trace(gram)[:, None] + 1e-12
+    ridge = least * xp.ones((1, features.shape[2]), dtype=least.dtype)
+    if state.has_random_intercepts:
+        ridge[:, -1] += 2.0 * state.intercept_penalty
+    eye = xp.eye(features.shape[2], dtype=gram.dtype)
+    solved = xp.linalg.solve(gram + ridge[:, :, None] * eye, _transpose(features))
+    return 1.0 - xp.sum(features * _transpose(solved), axis=2)

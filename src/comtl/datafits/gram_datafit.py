@@ -44,7 +44,7 @@ class GramDatafit(Datafit):
         self.n_weighted = copies * float(xp.sum(gram[:, -1, -1]))
 
     @classmethod
-    def of_cells(cls, design: Design, y: Array, weights: Array, offsets: np.ndarray) -> GramDatafit:
+    def of_rows(cls, design: Design, y: Array, weights: Array, offsets: np.ndarray) -> GramDatafit:
         """Sum up rows that are sorted by task, one observation per row."""
         xp = namespace(y)
         tasks, columns = len(offsets) - 1, design.shape[1] + 1

@@ -1,7 +1,8 @@
-"""A worker's share of a fit: what the alternation asks of the rows of one partition."""
+"""What the alternation asks of the rows of one partition, computed where these are."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -15,234 +16,202 @@ from ..datafits.rows_expansion import RowsLocalQuadratic
 from ..engine.problem import Scaling, complete_table, row_weights
 from ..factors import Factors
 from ..losses import Loss
-from ..rows.design import Design
 from .partition import LabelEncoding, Partition
 from .sums import Sums
 
 _numbers = count()
-
-SharedArguments = tuple[int, Array, Array, Array, float]
-"""Number of a point, and what all partitions need of it: ``F``, ``S``, shared part, offset."""
-PartArguments = tuple[Array, Array]
-"""What one partition needs of a point: rows of ``G`` and deviations of its tasks."""
-
-
-class Whole(tuple[Array, ...]):
-    """Arrays with an entry for every task, sent to a worker once."""
-
-
-def mine(arrays: tuple[Array, ...], task_index: np.ndarray) -> tuple[Array, ...]:
-    """Entries of the tasks of a partition."""
-    return tuple(a[task_index] for a in arrays) if isinstance(arrays, Whole) else arrays
+"""What tells fits and points apart, where what was made for them is kept."""
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
-    """A view of the observations, with the units and the loss of a fit."""
+class FitSpec:
+    """How the observations of all partitions are encoded and scaled in a fit, and its loss."""
 
-    view: LabelEncoding
+    encoding: LabelEncoding
     units: Scaling
     loss: Loss
     number: int = field(default_factory=lambda: next(_numbers))
 
 
-def share(
-    terms: Terms, piece: Partition, labels: np.ndarray | None
+@dataclass(frozen=True, eq=False)
+class SharedFactors:
+    """Factors without what belongs to tasks, of which each partition gets that of its own."""
+
+    F: Array
+    S: Array
+    shared: Array
+    offset: float
+    number: int = field(default_factory=lambda: next(_numbers))
+
+    def with_tasks(self, G: Array, random_intercepts: Array) -> Factors:
+        return Factors(self.F, self.S, G, self.shared, self.offset, random_intercepts)
+
+
+class AllTasks(tuple[Array, ...]):
+    """Arrays with an entry for every task, sent to a worker once."""
+
+
+def of_tasks(arrays: tuple[Array, ...], task_index: np.ndarray) -> tuple[Array, ...]:
+    """Entries of the tasks of a partition."""
+    return tuple(a[task_index] for a in arrays) if isinstance(arrays, AllTasks) else arrays
+
+
+def local_datafit(
+    spec: FitSpec, piece: Partition, labels: np.ndarray | None
 ) -> tuple[RowsDatafit, np.ndarray]:
     """Rows of a partition as the engine takes them, and their tasks; ``labels`` pool tasks."""
 
-    def plain() -> tuple[RowsDatafit, np.ndarray]:
-        cells, task_index = piece.seen(terms.view)
-        units = terms.units
-        y = units.target(cells.y).astype(cells.dtype)
-        parts = (units.design(cells.X), y, cells.weights, cells.offsets, terms.loss, cells.rows)
-        return RowsDatafit(*parts), task_index
+    def make() -> tuple[RowsDatafit, np.ndarray]:
+        obs, task_index = piece.encoded(spec.encoding)
+        y = spec.units.target(obs.y).astype(obs.dtype)
+        design = spec.units.design(obs.X)
+        return RowsDatafit(design, y, obs.weights, obs.offsets, spec.loss, obs.rows), task_index
 
-    def merged() -> tuple[RowsDatafit, np.ndarray]:
-        fit, _ = piece.made("share", terms.number, plain)
+    def make_pooled() -> tuple[RowsDatafit, np.ndarray]:
+        fit, _ = piece.made("datafit", spec.number, make)
         assert labels is not None
-        task_index, own = np.unique(labels, return_inverse=True)
-        return fit.with_tasks_pooled(own, len(task_index)), task_index
+        task_index, codes = np.unique(labels, return_inverse=True)
+        return fit.with_tasks_pooled(codes, len(task_index)), task_index
 
     if labels is None:
-        return piece.made("share", terms.number, plain)
-    return piece.made("merged", (terms.number, labels.tobytes()), merged)
+        return piece.made("datafit", spec.number, make)
+    return piece.made("pooled", (spec.number, labels.tobytes()), make_pooled)
 
 
-@dataclass(frozen=True, eq=False)
-class At:
-    """The rows of a piece and their quadratic model at a point."""
+# ---- the local quadratic model at a point -------------------------------------------------------
 
-    expansion: RowsLocalQuadratic
-    task_index: np.ndarray
-
-
-def at(
-    terms: Terms, common: SharedArguments, piece: Partition, labels: Any, own: PartArguments
-) -> At:
-    """Quadratic model at a point: the one at hand, where it is asked for again."""
-    fit, task_index = share(terms, piece, labels)
-
-    def make() -> At:
-        return At(fit.quadratic_at(local(common, mine(own, task_index))), task_index)
-
-    key = terms.number, common[0], None if labels is None else labels.tobytes()
-    return piece.made("at", key, make)
+Model = RowsLocalQuadratic
+Answer = tuple[tuple[Array, ...], tuple[Array, ...]]
+"""Arrays to be added up, and arrays with an entry for each task of the partition."""
 
 
-def local(common: SharedArguments, own: PartArguments) -> Factors:
-    """Factors with the tasks of one partition."""
-    _, F, S, shared, offset = common
-    G, deviations = own
-    return Factors(F, S, G, shared, offset, deviations)
-
-
-# ---- one task on a worker each ------------------------------------------------------------------
-
-
-def value(
-    terms: Terms, common: SharedArguments, piece: Partition, labels: Any, own: PartArguments
+def at_point(
+    spec: FitSpec,
+    point: SharedFactors,
+    ask: Callable[..., Answer],
+    values: tuple[Any, ...],
+    piece: Partition,
+    labels: np.ndarray | None,
+    task_factors: tuple[Array, Array],
+    *by_task: tuple[Array],
 ) -> Sums:
-    """Loss at a point."""
-    here = at(terms, common, piece, labels, own)
-    return Sums((here.expansion.value,), here.task_index)
+    """Answer of the model at a point to ``ask(model, *values, *by_task)``."""
+    fit, task_index = local_datafit(spec, piece, labels)
+
+    def make() -> RowsLocalQuadratic:
+        return fit.quadratic_at(point.with_tasks(*of_tasks(task_factors, task_index)))
+
+    key = spec.number, point.number, None if labels is None else labels.tobytes()
+    model = piece.made("model", key, make)
+    entries = (array for part in by_task for array in of_tasks(part, task_index))
+    summed, each = ask(model, *values, *entries)
+    return Sums(summed, task_index, each)
 
 
-def curvature_sums(
-    terms: Terms, common: SharedArguments, piece: Partition, labels: Any, own: PartArguments
-) -> Sums:
+def value(model: Model) -> Answer:
+    """Loss at the point."""
+    return (model.value,), ()
+
+
+def curvature_sums(model: Model) -> Answer:
     """Second derivatives by the intercepts."""
-    here = at(terms, common, piece, labels, own)
-    return Sums((), here.task_index, (here.expansion.curvature_sums,))
+    return (), (model.curvature_sums,)
 
 
-def gradient(
-    terms: Terms,
-    common: SharedArguments,
-    piece: Partition,
-    labels: Any,
-    own: PartArguments,
-    loadings: tuple[Array],
-) -> Sums:
+def gradient(model: Model, loadings: Array) -> Answer:
     """Loss and its gradient."""
-    here = at(terms, common, piece, labels, own)
-    matrix, sums = here.expansion.gradient(*mine(loadings, here.task_index))
-    return Sums((here.expansion.value, matrix), here.task_index, (sums,))
+    matrix, sums = model.gradient(loadings)
+    return (model.value, matrix), (sums,)
 
 
-def normal(
-    terms: Terms,
-    common: SharedArguments,
-    step: Array,
-    piece: Partition,
-    labels: Any,
-    own: PartArguments,
-    loadings: tuple[Array],
-    intercepts: tuple[Array],
-) -> Sums:
+def normal(model: Model, step: Array, loadings: Array, intercepts: Array) -> Answer:
     """Hessian applied to a step."""
-    here = at(terms, common, piece, labels, own)
-    mixed, base = mine(loadings, here.task_index), mine(intercepts, here.task_index)
-    image, sums = here.expansion.normal(step, *mixed, *base)
-    return Sums((image,), here.task_index, (sums,))
+    image, sums = model.normal(step, loadings, intercepts)
+    return (image,), (sums,)
 
 
-def task_gradient(
-    terms: Terms,
-    common: SharedArguments,
-    features: Array,
-    piece: Partition,
-    labels: Any,
-    own: PartArguments,
-) -> Sums:
+def task_gradient(model: Model, features: Array) -> Answer:
     """Gradient by the tasks' latent weights."""
-    here = at(terms, common, piece, labels, own)
-    return Sums((), here.task_index, (here.expansion.task_gradient(features),))
+    return (), (model.task_gradient(features),)
 
 
-def task_quadratic(
-    terms: Terms,
-    common: SharedArguments,
-    features: Array | None,
-    piece: Partition,
-    labels: Any,
-    own: PartArguments,
-) -> Sums:
+def task_quadratic(model: Model, features: Array | None) -> Answer:
     """Loss as a quadratic of each task's latent weights; without features those of the point."""
-    here = at(terms, common, piece, labels, own)
-    features = here.expansion.point.F if features is None else features
-    found = here.expansion.task_quadratic(features)
-    return Sums((found.value,), here.task_index, (found.hessian, found.gradient))
+    quadratic = model.task_quadratic(model.point.F if features is None else features)
+    return (quadratic.value,), (quadratic.hessian, quadratic.gradient)
 
 
-# ---- lines and losses ---------------------------------------------------------------------------
+# ---- line search and losses ---------------------------------------------------------------------
 
 
 def along(
-    terms: Terms,
-    start: SharedArguments,
-    stop: SharedArguments,
+    spec: FitSpec,
+    start: SharedFactors,
+    stop: SharedFactors,
     position: float,
     piece: Partition,
-    labels: Any,
-    one: PartArguments,
-    other: PartArguments,
+    labels: np.ndarray | None,
+    start_tasks: tuple[Array, Array],
+    stop_tasks: tuple[Array, Array],
 ) -> Sums:
     """Loss between two points."""
-    fit, task_index = share(terms, piece, labels)
-    ends = (start, mine(one, task_index)), (stop, mine(other, task_index))
-    line = piece.made(
-        "line", (start[0], stop[0]), lambda: fit.along_segment(*(local(*end) for end in ends))
-    )
+    fit, task_index = local_datafit(spec, piece, labels)
+
+    def make() -> Callable[[float], float]:
+        first = start.with_tasks(*of_tasks(start_tasks, task_index))
+        return fit.along_segment(first, stop.with_tasks(*of_tasks(stop_tasks, task_index)))
+
+    line = piece.made("line", (start.number, stop.number), make)
     return Sums((line(position),), task_index)
 
 
-def losses(terms: Terms, weights: Array, intercepts: Array, piece: Partition, labels: Any) -> Sums:
+def losses(
+    spec: FitSpec, weights: Array, intercepts: Array, piece: Partition, labels: np.ndarray | None
+) -> Sums:
     """Loss of each task under each of some models."""
-    fit, task_index = share(terms, piece, labels)
+    fit, task_index = local_datafit(spec, piece, labels)
     return Sums((), task_index, (fit.losses(weights, intercepts),))
 
 
 # ---- summed up once -----------------------------------------------------------------------------
 
 
-def grams(terms: Terms, piece: Partition) -> Sums:
+def grams(spec: FitSpec, piece: Partition) -> Sums:
     """Second moments of each task."""
-    cells, task_index = piece.seen(terms.view)
-    y = terms.units.target(cells.y).astype(cells.dtype)
-    design = terms.units.design(cells.X if cells.rows is None else cells.X[cells.rows])
-    fit = GramDatafit.of_cells(design, y, cells.weights, cells.offsets)
+    obs, task_index = piece.encoded(spec.encoding)
+    y = spec.units.target(obs.y).astype(obs.dtype)
+    design = spec.units.design(obs.X if obs.rows is None else obs.X[obs.rows])
+    fit = GramDatafit.of_rows(design, y, obs.weights, obs.offsets)
     return Sums((), task_index, (fit.gram, fit.moment, fit.energy))
 
 
-def table_grams(terms: Terms, piece: Partition) -> Sums:
+def table_grams(spec: FitSpec, piece: Partition) -> Sums:
     """Second moments of rows that all tasks share."""
-    cells, task_index = piece.seen(terms.view)
-    table = complete_table(cells, terms.units.target(cells.y).astype(cells.dtype))
+    obs, task_index = piece.encoded(spec.encoding)
+    table = complete_table(obs, spec.units.target(obs.y).astype(obs.dtype))
     assert table is not None
-    fit = GramDatafit.of_table(terms.units.design(cells.X), *table)
+    fit = GramDatafit.of_table(spec.units.design(obs.X), *table)
     return Sums((fit.gram,), task_index, (fit.moment, fit.energy))
 
 
 def sample(
-    terms: Terms, step: int, piece: Partition, first: np.ndarray
+    spec: FitSpec, step: int, piece: Partition, first: np.ndarray
 ) -> tuple[Any, np.ndarray, np.ndarray]:
     """Every so many rows with their weights, and their numbers among all rows."""
-    cells, _ = piece.seen(terms.view)
+    obs, _ = piece.encoded(spec.encoding)
     positions = piece.positions(first)
     kept = np.flatnonzero(positions % step == 0) if step > 1 else np.arange(len(positions))
-    X = cells.X if len(kept) == cells.X.shape[0] else cells.X[kept]
-    return X, row_weights(cells)[kept], positions[kept]
+    X = obs.X if len(kept) == obs.X.shape[0] else obs.X[kept]
+    return X, row_weights(obs)[kept], positions[kept]
 
 
-def moments(terms: Terms, step: int, piece: Partition, first: np.ndarray) -> tuple[Array, float]:
+def moments(spec: FitSpec, step: int, piece: Partition, first: np.ndarray) -> tuple[Array, float]:
     """Pooled second moments of every so many rows, and their weight."""
-    X, weights, _ = sample(terms, step, piece, first)
-    units = terms.units
-    design = Design(X, units.shift, units.inverse_scale)
+    X, weights, _ = sample(spec, step, piece, first)
+    design = spec.units.design(X)
     return design.second_moments(weights), float(weights.sum())
 
 
-def samples(terms: Terms, step: int, piece: Partition, first: np.ndarray) -> list[Any]:
+def samples(spec: FitSpec, step: int, piece: Partition, first: np.ndarray) -> list[Any]:
     """Every so many rows, ready to be joined with others."""
-    return [sample(terms, step, piece, first)]
+    return [sample(spec, step, piece, first)]

@@ -40,22 +40,22 @@ class LabelEncoding:
 class Partition:
     """Validated observations of one partition, and what was last made of them."""
 
-    def __init__(self, cells: Observations, columns_in: int, names: np.ndarray | None) -> None:
-        self.cells, self.columns_in, self.names = cells, columns_in, names
+    def __init__(self, obs: Observations, columns_in: int, names: np.ndarray | None) -> None:
+        self.obs, self.columns_in, self.names = obs, columns_in, names
         self._made: dict[str, tuple[Any, Any]] = {}
 
     def __sizeof__(self) -> int:  # By which Dask knows how much memory is in use.
         return self.nbytes
 
     def __reduce__(self) -> Any:
-        return Partition, (self.cells, self.columns_in, self.names)
+        return Partition, (self.obs, self.columns_in, self.names)
 
     @property
     def nbytes(self) -> int:
-        X: Any = self.cells.X
-        cells = self.cells
-        arrays = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
-        return sum(array.nbytes for array in [*arrays, cells.y, cells.weights, cells.offsets])
+        X: Any = self.obs.X
+        rows = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
+        parts = [*rows, self.obs.y, self.obs.weights, self.obs.offsets]
+        return sum(array.nbytes for array in parts)
 
     def made(self, name: str, key: Any, make: Callable[[], Any]) -> Any:
         """What was made under a name last, if with the same key; else it is made now."""
@@ -65,34 +65,34 @@ class Partition:
             found = self._made[name] = key, make()
         return found[1]
 
-    def seen(self, view: LabelEncoding) -> tuple[Observations, np.ndarray]:
-        """Observations as a view has them, and the places of their columns among all."""
-        return self.made("view", view.number, lambda: _seen(self.cells, view))
+    def encoded(self, encoding: LabelEncoding) -> tuple[Observations, np.ndarray]:
+        """Observations in an encoding, and the numbers of their columns among all."""
+        return self.made("encoding", encoding.number, lambda: _encode(self.obs, encoding))
 
     def positions(self, first: np.ndarray) -> np.ndarray:
         """Number of each row of X in one table of all; ``first`` is each task's first (or one)."""
-        cells = self.cells
-        bounds = np.array([0, cells.X.shape[0]]) if cells.multi_output else cells.offsets
+        obs = self.obs
+        bounds = np.array([0, obs.X.shape[0]]) if obs.multi_output else obs.offsets
         return np.arange(bounds[-1]) + np.repeat(first - bounds[:-1], np.diff(bounds))
 
 
-def _seen(cells: Observations, view: LabelEncoding) -> tuple[Observations, np.ndarray]:
-    places = encode_tasks(cells.tasks, view.tasks)
-    if view.classes is not None:
-        assert cells.classes is not None
-        y = np.searchsorted(view.classes, cells.classes)[cells.y]
-        cells = replace(cells, y=y, classes=view.classes)
-    if cells.dtype != view.dtype:
-        y = cells.y if view.classes is not None else cells.y.astype(view.dtype)
-        weights = cells.weights.astype(view.dtype)
-        cells = replace(cells, X=cells.X.astype(view.dtype), y=y, weights=weights)
-    columns = view.columns
+def _encode(obs: Observations, encoding: LabelEncoding) -> tuple[Observations, np.ndarray]:
+    task_index = encode_tasks(obs.tasks, encoding.tasks)
+    if encoding.classes is not None:
+        assert obs.classes is not None
+        y = np.searchsorted(encoding.classes, obs.classes)[obs.y]
+        obs = replace(obs, y=y, classes=encoding.classes)
+    if obs.dtype != encoding.dtype:
+        y = obs.y if encoding.classes is not None else obs.y.astype(encoding.dtype)
+        weights = obs.weights.astype(encoding.dtype)
+        obs = replace(obs, X=obs.X.astype(encoding.dtype), y=y, weights=weights)
+    columns = encoding.columns
     if columns is None:
-        return cells, places
+        return obs, task_index
     if columns.index is None:
-        return binary_cells(cells, columns), places
-    index = columns.index[places]
-    return binary_cells(cells, OutputColumns.seen(index >= 0)), index[index >= 0]
+        return binary_cells(obs, columns), task_index
+    index = columns.index[task_index]
+    return binary_cells(obs, OutputColumns.seen(index >= 0)), index[index >= 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,30 +129,30 @@ def read_partition(
         rows = rows.take(chosen)
     schema = copy.copy(schema)
     try:
-        cells = rows.read(schema, **{**options, "partial": True})
+        obs = rows.read(schema, **{**options, "partial": True})
     except (ValueError, TypeError) as error:
         raise PartitionError(f"Partition {number} (counted from 0): {error}") from error
     names = getattr(schema, "feature_names_in_", None)
-    return Partition(cells, schema.n_features_in_, names)
+    return Partition(obs, schema.n_features_in_, names)
 
 
-def survey(piece: Partition) -> list[PartitionSummary]:
+def summarize(piece: Partition) -> list[PartitionSummary]:
     """What is to be known of a piece, ready to be joined with others."""
-    cells = piece.cells
-    X: Any = cells.X
+    obs = piece.obs
+    X: Any = obs.X
     packed = sparse.issparse(X)
     return [
         PartitionSummary(
-            cells.tasks,
-            np.diff(cells.offsets),
-            cells.classes,
-            None if cells.classes is None else cells.seen,
-            cells.X.shape,
-            cells.dtype,
+            obs.tasks,
+            np.diff(obs.offsets),
+            obs.classes,
+            None if obs.classes is None else obs.seen,
+            obs.X.shape,
+            obs.dtype,
             int(X.nnz) if packed else X.size,
             packed,
-            cells.multi_output,
-            complete_table(cells, cells.y) is not None,
+            obs.multi_output,
+            complete_table(obs, obs.y) is not None,
             piece.columns_in,
             piece.names,
         )
@@ -161,4 +161,4 @@ def survey(piece: Partition) -> list[PartitionSummary]:
 
 def fingerprint(piece: Partition) -> list[str]:
     """What tells the observations of a piece from others."""
-    return [piece.cells.fingerprint]
+    return [piece.obs.fingerprint]

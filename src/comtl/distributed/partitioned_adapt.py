@@ -11,24 +11,23 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..adapt import Adaptation, New
-from ..adapt_residual import Sizes
+from ..adapt import Adaptation, New, Sizes
 from ..arrays import padded_index
 from ..rows.observations import Observations
 from .partition import LabelEncoding, Partition
 from .partitioned_data import PartitionedData
 
 
-def adapt_partitioned(cells: PartitionedData, adaptation: Adaptation, *, residual: bool) -> New:
+def adapt_partitioned(obs: PartitionedData, adaptation: Adaptation, *, residual: bool) -> New:
     """Columns of weights of new tasks."""
-    workers = cells.workers
-    whole, owned = _whole_tasks(cells)
-    told = workers.scatter(adaptation)
+    workers = obs.workers
+    complete, owned = _complete_tasks(obs)
+    handle = workers.scatter(adaptation)
     sizes = None
     if residual:
-        losses = workers.each(workers.map(_losses, whole, common=(told,)))
+        losses = workers.each(workers.map(_losses, complete, common=(handle,)))
         sizes = adaptation.best(np.sum(losses, axis=0))
-    parts = workers.each(workers.map(_columns, whole, common=(told, sizes)))
+    parts = workers.each(workers.map(_columns, complete, common=(handle, sizes)))
     order = np.argsort(np.concatenate(owned))
     factor, intercepts = (
         np.concatenate(part)[order] for part in list(zip(*parts, strict=True))[:2]
@@ -39,21 +38,21 @@ def adapt_partitioned(cells: PartitionedData, adaptation: Adaptation, *, residua
     return factor, intercepts, sparse.csr_array(beyond)[order]
 
 
-def _losses(adaptation: Adaptation, cells: Observations) -> np.ndarray:
-    return adaptation.losses(cells)
+def _losses(adaptation: Adaptation, obs: Observations) -> np.ndarray:
+    return adaptation.losses(obs)
 
 
-def _columns(adaptation: Adaptation, sizes: Sizes | None, cells: Observations) -> New:
-    return adaptation.columns(cells, sizes)
+def _columns(adaptation: Adaptation, sizes: Sizes | None, obs: Observations) -> New:
+    return adaptation.columns(obs, sizes)
 
 
-def _whole_tasks(data: PartitionedData) -> tuple[list[Any], list[np.ndarray]]:
+def _complete_tasks(data: PartitionedData) -> tuple[list[Any], list[np.ndarray]]:
     """Handles of observations with all rows of their tasks, and the numbers of these tasks."""
     owner = np.full(len(data.tasks), -1)
     for number, task_index in reversed(list(enumerate(data.task_index))):
         owner[task_index] = number
     workers = data.workers
-    view = workers.scatter(data.view)
+    encoding = workers.scatter(data.encoding)
     sources: dict[int, list[int]] = {}
     for number, task_index in enumerate(data.task_index):
         for own in np.unique(owner[task_index]).tolist():
@@ -64,50 +63,52 @@ def _whole_tasks(data: PartitionedData) -> tuple[list[Any], list[np.ndarray]]:
     for number, numbers in sorted(sources.items()):
         tasks = order[bounds[number] : bounds[number + 1]]
         parts = workers.map(
-            _taken, [data.pieces[n] for n in numbers], common=(view, workers.scatter(tasks))
+            _take_tasks,
+            [data.pieces[n] for n in numbers],
+            common=(encoding, workers.scatter(tasks)),
         )
-        found += workers.map(_together, [parts], common=(len(tasks),))
+        found += workers.map(_concat_tasks, [parts], common=(len(tasks),))
         owned.append(tasks)
     return found, owned
 
 
-def _taken(
-    view: LabelEncoding, tasks: np.ndarray, piece: Partition
+def _take_tasks(
+    encoding: LabelEncoding, tasks: np.ndarray, piece: Partition
 ) -> tuple[Observations, np.ndarray]:
     """Observations of some tasks, and where among these tasks theirs are."""
-    cells, task_index = piece.seen(view)
+    obs, task_index = piece.encoded(encoding)
     kept = np.flatnonzero(np.isin(task_index, tasks))
-    index, inside = padded_index(cells.offsets, kept)
+    index, inside = padded_index(obs.offsets, kept)
     chosen = index[inside]
-    rows = chosen if cells.rows is None else cells.rows[chosen]
+    rows = chosen if obs.rows is None else obs.rows[chosen]
     used, own = np.unique(rows, return_inverse=True)
-    sizes = np.diff(cells.offsets)[kept]
+    sizes = np.diff(obs.offsets)[kept]
     part = replace(
-        cells,
-        X=cells.X[used],
-        y=cells.y[chosen],
-        weights=cells.weights[chosen],
+        obs,
+        X=obs.X[used],
+        y=obs.y[chosen],
+        weights=obs.weights[chosen],
         offsets=np.concatenate([[0], np.cumsum(sizes)]),
-        tasks=cells.tasks[kept],
+        tasks=obs.tasks[kept],
         rows=own,
     )
     return part, np.searchsorted(tasks, task_index[kept])
 
 
-def _together(tasks: int, parts: list[tuple[Observations, np.ndarray]]) -> Observations:
+def _concat_tasks(tasks: int, parts: list[tuple[Observations, np.ndarray]]) -> Observations:
     """Observations of several partitions as those of one, in their order within each task."""
-    cells = [part for part, _ in parts]
+    obs = [part for part, _ in parts]
     codes = np.concatenate([np.repeat(task_index, np.diff(c.offsets)) for c, task_index in parts])
     order = np.argsort(codes, kind="stable")
-    starts = np.cumsum([0, *(c.X.shape[0] for c in cells[:-1])])
-    shifted = [c.rows + start for c, start in zip(cells, starts, strict=True)]
-    X: Any = [c.X for c in cells]
+    starts = np.cumsum([0, *(c.X.shape[0] for c in obs[:-1])])
+    shifted = [c.rows + start for c, start in zip(obs, starts, strict=True)]
+    X: Any = [c.X for c in obs]
     packed = sparse.issparse(X[0])
     return replace(
-        cells[0],
+        obs[0],
         X=sparse.csr_array(sparse.vstack(X)) if packed else np.concatenate(X),
-        y=np.concatenate([c.y for c in cells])[order],
-        weights=np.concatenate([c.weights for c in cells])[order],
+        y=np.concatenate([c.y for c in obs])[order],
+        weights=np.concatenate([c.weights for c in obs])[order],
         offsets=np.searchsorted(codes[order], np.arange(tasks + 1)),
         tasks=np.arange(tasks),
         rows=np.concatenate(shifted)[order],

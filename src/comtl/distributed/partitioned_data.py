@@ -28,7 +28,7 @@ from .partition import (
     PartitionSummary,
     fingerprint,
     read_partition,
-    survey,
+    summarize,
 )
 from .workers import Future, Workers, concat_lists
 
@@ -44,9 +44,9 @@ class PartitionedData:
     pieces: list[Future]
     task_index: list[np.ndarray]  # numbers of the tasks of each partition
     firsts: list[np.ndarray]  # see _firsts
-    view: LabelEncoding
+    encoding: LabelEncoding
     seen: np.ndarray | None
-    surveys: list[PartitionSummary]
+    summaries: list[PartitionSummary]
 
     partitioned: ClassVar[bool] = True
 
@@ -55,7 +55,7 @@ class PartitionedData:
         if columns.index is not None:
             own = [columns.index[part] for part in task_index]
             task_index = [index[index >= 0] for index in own]
-        return replace(self, task_index=task_index, view=self.view.with_columns(columns))
+        return replace(self, task_index=task_index, encoding=self.encoding.with_columns(columns))
 
     # What the following import is built on this class.
 
@@ -82,23 +82,23 @@ class PartitionedData:
     @property
     def tasks(self) -> np.ndarray:
         """Labels of the tasks, or numbers of the columns of weights."""
-        columns = self.view.columns
+        columns = self.encoding.columns
         if columns is None or columns.index is None:
-            return self.view.tasks
+            return self.encoding.tasks
         return np.arange(len(columns.task))
 
     @property
     def classes(self) -> np.ndarray | None:
-        return self.view.classes
+        return self.encoding.classes
 
     @property
     def multi_output(self) -> bool:
-        return self.surveys[0].multi_output
+        return self.summaries[0].multi_output
 
     @property
     def plain(self) -> bool:
         """Whether every observation has a row of its own."""
-        columns = self.view.columns
+        columns = self.encoding.columns
         return not self.multi_output and (columns is None or columns.index is None)
 
     @property
@@ -111,22 +111,22 @@ class PartitionedData:
 
     @property
     def packed(self) -> bool:
-        return self.surveys[0].packed
+        return self.summaries[0].packed
 
     @property
     def complete(self) -> bool:
         """Whether every task has a target for every row, at the same weight."""
         return len(self.tasks) > 1 and all(
-            one.complete and len(one.tasks) == len(self.tasks) for one in self.surveys
+            one.complete and len(one.tasks) == len(self.tasks) for one in self.summaries
         )
 
     @property
     def n_features(self) -> int:
-        return self.surveys[0].shape[1]
+        return self.summaries[0].shape[1]
 
     @property
     def n_rows(self) -> int:
-        return sum(one.shape[0] for one in self.surveys)
+        return sum(one.shape[0] for one in self.summaries)
 
     @property
     def n_tasks(self) -> int:
@@ -134,11 +134,11 @@ class PartitionedData:
 
     @property
     def dtype(self) -> np.dtype:
-        return self.view.dtype
+        return self.encoding.dtype
 
     @property
     def nnz(self) -> int:
-        return sum(one.nnz for one in self.surveys)
+        return sum(one.nnz for one in self.summaries)
 
     @property
     def nbytes(self) -> int:
@@ -155,7 +155,7 @@ class PartitionedData:
 
     def average(self, measure: Callable[[Observations], float]) -> float:
         workers = self.workers
-        common = workers.scatter(self.view), workers.scatter(measure)
+        common = workers.scatter(self.encoding), workers.scatter(measure)
         parts = workers.each(workers.map(_measured, self.pieces, common=common))
         means, weights = zip(*parts, strict=True)
         return float(np.average(means, weights=weights))
@@ -170,18 +170,18 @@ class PartitionedData:
 
 
 def _weight(piece: Partition) -> float:
-    return piece.cells.weight
+    return piece.obs.weight
 
 
 def _measured(
-    view: LabelEncoding, measure: Callable[[Observations], float], piece: Partition
+    encoding: LabelEncoding, measure: Callable[[Observations], float], piece: Partition
 ) -> tuple[float, float]:
-    cells, _ = piece.seen(view)
-    return measure(cells), cells.weight
+    obs, _ = piece.encoded(encoding)
+    return measure(obs), obs.weight
 
 
 def _reach(piece: Partition) -> float:
-    return piece.cells.max_abs
+    return piece.obs.max_abs
 
 
 def read_partitions(
@@ -202,26 +202,26 @@ def read_partitions(
     recipes = partitions(X, y=y, task=task, sample_weight=sample_weight)
     workers = current_workers()
     pieces = _read(workers, schema, recipes, chosen, options)
-    surveys = workers.total(concat_lists, workers.map(survey, pieces))
-    schema.n_features_in_ = surveys[0].columns_in
-    if surveys[0].names is not None:
-        schema.feature_names_in_ = surveys[0].names
-    columns = _columns_of(y) if surveys[0].multi_output else None
-    tasks = _all_tasks(surveys, columns)
+    summaries = workers.total(concat_lists, workers.map(summarize, pieces))
+    schema.n_features_in_ = summaries[0].columns_in
+    if summaries[0].names is not None:
+        schema.feature_names_in_ = summaries[0].names
+    columns = _columns_of(y) if summaries[0].multi_output else None
+    tasks = _all_tasks(summaries, columns)
     classes = seen = None
-    if surveys[0].classes is not None:
-        classes = np.unique(np.concatenate([one.classes for one in surveys]))
+    if summaries[0].classes is not None:
+        classes = np.unique(np.concatenate([one.classes for one in summaries]))
         check_classes(classes, multi_output=columns is not None)
     order = np.argsort(tasks)
-    task_index = [order[np.searchsorted(tasks, one.tasks, sorter=order)] for one in surveys]
+    task_index = [order[np.searchsorted(tasks, one.tasks, sorter=order)] for one in summaries]
     if classes is not None:
         seen = np.zeros((len(tasks), len(classes)), dtype=bool)
-        for one, own in zip(surveys, task_index, strict=True):
+        for one, own in zip(summaries, task_index, strict=True):
             seen[np.ix_(own, np.searchsorted(classes, one.classes))] |= one.seen
-    dtype = np.result_type(*(one.dtype for one in surveys))
-    view = LabelEncoding(tasks, classes, dtype)
-    firsts = _firsts(surveys, task_index, len(tasks))
-    return PartitionedData(workers, pieces, task_index, firsts, view, seen, surveys)
+    dtype = np.result_type(*(one.dtype for one in summaries))
+    encoding = LabelEncoding(tasks, classes, dtype)
+    firsts = _firsts(summaries, task_index, len(tasks))
+    return PartitionedData(workers, pieces, task_index, firsts, encoding, seen, summaries)
 
 
 def _read(
@@ -232,12 +232,12 @@ def _read(
 
     read = delayed(read_partition, pure=False)
     chosen = [None] * len(recipes) if chosen is None else chosen
-    told = [
+    parts = [
         read(schema, options, number, rows, *recipe.values())
         for number, (recipe, rows) in enumerate(zip(recipes, chosen, strict=True))
         if rows is None or len(rows)
     ]
-    return workers.persist(told)
+    return workers.persist(parts)
 
 
 def _columns_of(y: Any) -> np.ndarray:
@@ -246,15 +246,15 @@ def _columns_of(y: Any) -> np.ndarray:
     return read_tasks(names, "the column names of y")
 
 
-def _all_tasks(surveys: list[PartitionSummary], columns: np.ndarray | None) -> np.ndarray:
+def _all_tasks(summaries: list[PartitionSummary], columns: np.ndarray | None) -> np.ndarray:
     """Labels of all tasks: sorted, or in the order of the columns of y."""
-    kinds = {one.tasks.dtype.kind: number for number, one in enumerate(surveys)}
+    kinds = {one.tasks.dtype.kind: number for number, one in enumerate(summaries)}
     if len(kinds) > 1:
         raise PartitionError(
             "task has labels of different types, such as numbers in partition "
             f"{min(kinds.values())} and text in partition {max(kinds.values())}; use one type."
         )
-    tasks = np.unique(np.concatenate([one.tasks for one in surveys]))
+    tasks = np.unique(np.concatenate([one.tasks for one in summaries]))
     if columns is None:
         return tasks
     unseen = columns[~np.isin(columns, tasks)]
@@ -266,17 +266,17 @@ def _all_tasks(surveys: list[PartitionSummary], columns: np.ndarray | None) -> n
 
 
 def _firsts(
-    surveys: list[PartitionSummary], task_index: list[np.ndarray], tasks: int
+    summaries: list[PartitionSummary], task_index: list[np.ndarray], tasks: int
 ) -> list[np.ndarray]:
     """Where the rows of each partition, task by task, would lie in one table of all."""
-    if surveys[0].multi_output:
-        starts = np.cumsum([0, *(one.shape[0] for one in surveys[:-1])])
+    if summaries[0].multi_output:
+        starts = np.cumsum([0, *(one.shape[0] for one in summaries[:-1])])
         return [np.array([start]) for start in starts]
     counts = np.zeros(tasks, dtype=np.intp)
-    for one, own in zip(surveys, task_index, strict=True):
+    for one, own in zip(summaries, task_index, strict=True):
         counts[own] += one.counts
     before, firsts = np.cumsum(counts) - counts, []
-    for one, own in zip(surveys, task_index, strict=True):
+    for one, own in zip(summaries, task_index, strict=True):
         firsts.append(before[own])
         before[own] += one.counts
     return firsts

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,9 @@ from ..arrays import Array
 from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
 from ..factors import Factors
 from ..rows.design import Covariance
-from . import kernels as shares
-from .kernels import Terms
+from . import kernels
 from .sums import Sums
 from .workers import Future, Workers
-
-_numbers = count()
-"""What tells points apart."""
 
 MAX_PARTITIONS_PER_TASK = 4
 """Partitions that a task has rows in, on average, from which all tasks go to every worker."""
@@ -41,20 +36,21 @@ class PartitionedDatafit(Datafit):
         workers: Workers,
         pieces: list[Future],
         task_index: list[np.ndarray],
-        terms: Terms,
+        spec: kernels.FitSpec,
         size: tuple[int, int],
         n_weighted: float,
         covariance: Callable[[], Covariance],
         labels: list[np.ndarray] | None = None,
     ) -> None:
-        self.workers, self.pieces, self.task_index = workers, pieces, task_index
-        self.terms, self.loss = terms, terms.loss
+        self.workers, self.pieces = workers, pieces
+        self.task_index = task_index  # numbers of the tasks of each partition
+        self.spec, self.loss = spec, spec.loss
         self.n_features, self.n_tasks = size
         self.n_weighted, self._covariance = n_weighted, covariance
         self.labels = [None] * len(pieces) if labels is None else labels
         self._entries = sum(map(len, task_index))
         self.curvatures: Array | None = None  # of a quadratic loss: the same at every point
-        self.terms_held = workers.scatter(terms)
+        self._spec = workers.scatter(spec)
 
     @cached_property
     def covariance(self) -> Covariance:
@@ -68,7 +64,7 @@ class PartitionedDatafit(Datafit):
         size: tuple[int, int] = (0, 1),
     ) -> Sums:
         """Sum of ``work`` over partitions; ``size`` counts numbers per feature and per task."""
-        common = (self.terms_held, *common)
+        common = (self._spec, *common)
         handles = self.workers.map(work, self.pieces, self.labels, *columns, common=common)
         numbers = len(self.pieces) * self.n_features * size[0] + self._entries * size[1]
         small = numbers <= MAX_LOCAL_NUMBERS
@@ -77,10 +73,10 @@ class PartitionedDatafit(Datafit):
     def by_task(self, sums: Sums) -> tuple[Array, ...]:
         return sums.spread(self.n_tasks)
 
-    def held(self, *arrays: Array) -> list[Future]:
+    def by_partition(self, *arrays: Array) -> list[Future]:
         """What each partition needs of arrays with an entry for every task."""
         if self._entries > MAX_PARTITIONS_PER_TASK * self.n_tasks:
-            return [self.workers.scatter(shares.Whole(arrays))] * len(self.task_index)
+            return [self.workers.scatter(kernels.AllTasks(arrays))] * len(self.task_index)
         own = [tuple(array[task_index] for array in arrays) for task_index in self.task_index]
         return [self.workers.scatter(part) for part in own]
 
@@ -93,7 +89,7 @@ class PartitionedDatafit(Datafit):
             self.workers,
             self.pieces,
             [np.unique(part) for part in own],
-            self.terms,
+            self.spec,
             (self.n_features, count),
             self.n_weighted,
             lambda: self.covariance,
@@ -103,14 +99,18 @@ class PartitionedDatafit(Datafit):
     def losses(self, weights: Array, intercepts: Array) -> Array:
         common = self.workers.scatter(weights), self.workers.scatter(intercepts)
         size = (0, weights.shape[0])
-        return self.by_task(self.run(shares.losses, common=common, size=size))[0]
+        return self.by_task(self.run(kernels.losses, common=common, size=size))[0]
 
     def along_segment(self, start: Factors, stop: Factors) -> Callable[[float], float]:
         first, last = (BroadcastPoint(self, point) for point in (start, stop))
 
         def value(share: float) -> float:
             common = (first.common, last.common, share)
-            return float(self.run(shares.along, first.own, last.own, common=common).whole[0])
+            return float(
+                self.run(
+                    kernels.along, first.by_partition, last.by_partition, common=common
+                ).totals[0]
+            )
 
         return value
 
@@ -119,17 +119,17 @@ class BroadcastPoint:
     """A point as the workers get it, sent when it is first asked for."""
 
     def __init__(self, datafit: PartitionedDatafit, point: Factors) -> None:
-        self.datafit, self.point, self.number = datafit, point, next(_numbers)
+        self.datafit, self.point = datafit, point
 
     @cached_property
     def common(self) -> Future:
         point = self.point
-        told = (self.number, point.F, point.S, point.shared, point.offset)
-        return self.datafit.workers.scatter(told)
+        shared = kernels.SharedFactors(point.F, point.S, point.shared, point.offset)
+        return self.datafit.workers.scatter(shared)
 
     @cached_property
-    def own(self) -> list[Future]:
-        return self.datafit.held(self.point.G, self.point.random_intercepts)
+    def by_partition(self) -> list[Future]:
+        return self.datafit.by_partition(self.point.G, self.point.random_intercepts)
 
 
 class PartitionedLocalQuadratic(LocalQuadratic):
@@ -142,26 +142,27 @@ class PartitionedLocalQuadratic(LocalQuadratic):
         self._loadings: tuple[Array, list[Future]] | None = None
         self._curvatures = datafit.curvatures
 
-    def _run(
+    def _ask(
         self,
-        work: Callable[..., Sums],
+        ask: Callable[..., kernels.Answer],
         *columns: Any,
-        common: tuple[Any, ...] = (),
+        values: tuple[Any, ...] = (),
         size: tuple[int, int] = (0, 1),
     ) -> Sums:
-        common = (self.at.common, *common)
-        return self.datafit.run(work, self.at.own, *columns, common=common, size=size)
+        common = (self.at.common, ask, self.datafit.workers.scatter(values))
+        columns = (self.at.by_partition, *columns)
+        return self.datafit.run(kernels.at_point, *columns, common=common, size=size)
 
-    def _held(self, loadings: Array) -> list[Future]:
+    def _sent(self, loadings: Array) -> list[Future]:
         """Mixing of the tasks, sent once for all products with it."""
         if self._loadings is None or self._loadings[0] is not loadings:
-            self._loadings = loadings, self.datafit.held(loadings)
+            self._loadings = loadings, self.datafit.by_partition(loadings)
         return self._loadings[1]
 
     @property
     def value(self) -> float:
         if self._value is None:
-            self._value = float(self._run(shares.value).whole[0])
+            self._value = float(self._ask(kernels.value).totals[0])
         return self._value
 
     def value_with(self, loadings: Array) -> float:
@@ -171,15 +172,15 @@ class PartitionedLocalQuadratic(LocalQuadratic):
     @property
     def curvature_sums(self) -> Array:
         if self._curvatures is None:
-            (self._curvatures,) = self.datafit.by_task(self._run(shares.curvature_sums))
+            (self._curvatures,) = self.datafit.by_task(self._ask(kernels.curvature_sums))
             if self.datafit.loss.quadratic:
                 self.datafit.curvatures = self._curvatures
         return self._curvatures
 
     def _gradient(self, loadings: Array) -> tuple[Array, Array]:
-        sums = self._run(shares.gradient, self._held(loadings), size=(loadings.shape[1], 1))
-        self._value = float(sums.whole[0])
-        return sums.whole[1], self.datafit.by_task(sums)[0]
+        sums = self._ask(kernels.gradient, self._sent(loadings), size=(loadings.shape[1], 1))
+        self._value = float(sums.totals[0])
+        return sums.totals[1], self.datafit.by_task(sums)[0]
 
     def gradient(self, loadings: Array) -> tuple[Array, Array]:
         ready, self._ready = self._ready, None  # handed out once: callers add to it
@@ -189,22 +190,20 @@ class PartitionedLocalQuadratic(LocalQuadratic):
 
     def normal(self, step: Array, loadings: Array, intercepts: Array) -> tuple[Array, Array]:
         fit = self.datafit
-        own = fit.held(intercepts)
-        common = (fit.workers.scatter(step),)
+        columns = self._sent(loadings), fit.by_partition(intercepts)
         size = (loadings.shape[1], 1)
-        sums = self._run(shares.normal, self._held(loadings), own, common=common, size=size)
-        return sums.whole[0], fit.by_task(sums)[0]
+        sums = self._ask(kernels.normal, *columns, values=(step,), size=size)
+        return sums.totals[0], fit.by_task(sums)[0]
 
     def task_gradient(self, features: Array) -> Array:
-        common = (self.datafit.workers.scatter(features),)
-        sums = self._run(shares.task_gradient, common=common, size=(0, features.shape[1]))
+        size = (0, features.shape[1])
+        sums = self._ask(kernels.task_gradient, values=(features,), size=size)
         return self.datafit.by_task(sums)[0]
 
     def task_quadratic(self, features: Array) -> TaskQuadratic:
-        own = features is self.at.point.F
-        common = (None if own else self.datafit.workers.scatter(features),)
+        values = (None if features is self.at.point.F else features,)  # The workers have that.
         size = (0, (features.shape[1] + 1) ** 2)
-        sums = self._run(shares.task_quadratic, common=common, size=size)
-        self._value = float(sums.whole[0])
+        sums = self._ask(kernels.task_quadratic, values=values, size=size)
+        self._value = float(sums.totals[0])
         hessian, gradient = self.datafit.by_task(sums)
         return TaskQuadratic(hessian, gradient, self._value)

@@ -32,8 +32,8 @@ class PartitionedInput(FitInput):
     chosen: list[np.ndarray] | None = None
 
     def read(self, schema: FittedTasks, **options: Any) -> Any:
-        told = (self.X, self.y, self.task, self.sample_weight, self.chosen)
-        return read_partitions(schema, *told, **options)
+        parts = (self.X, self.y, self.task, self.sample_weight, self.chosen)
+        return read_partitions(schema, *parts, **options)
 
     def read_more(self, model: FittedTasks, schema: FittedTasks) -> Any:
         data = self.read(schema, classes=model._known_classes)
@@ -90,10 +90,10 @@ class PartitionedInput(FitInput):
 
     def splits(self, schema: FittedTasks, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Row numbers of the folds, as in one table; a label for each row comes here."""
-        found = self._run(_labels, schema)
+        read = self._run(_labels, schema)
         known, labels, classes = (
             None if column[0] is None else np.concatenate(column)
-            for column in zip(*found, strict=True)
+            for column in zip(*read, strict=True)
         )
         assert known is not None
         rows = np.zeros((len(known), 1))
@@ -105,8 +105,8 @@ class PartitionedInput(FitInput):
 
         workers = current_workers()
         parts = partitions(self.X, y=self.y, task=self.task, sample_weight=self.sample_weight)
-        told = [delayed(work, pure=False)(*common, *part.values()) for part in parts]
-        return workers.each(workers.compute_small(told))
+        calls = [delayed(work, pure=False)(*common, *part.values()) for part in parts]
+        return workers.each(workers.compute_small(calls))
 
 
 def _length(X: Any, y: Any, task: Any, sample_weight: Any) -> int:

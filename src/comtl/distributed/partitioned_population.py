@@ -16,7 +16,7 @@ from ..hierarchical.population import evenly_scaled
 from ..hierarchical.posterior import Posterior, Prior, estimable_directions
 from ..losses import Logistic, Squared
 from ..rows.design import Design
-from .kernels import Terms
+from .kernels import FitSpec
 from .partition import Partition
 from .partitioned_data import PartitionedData
 from .partitioned_problem import partitioned_units, table_grams, task_grams
@@ -40,25 +40,25 @@ class PartitionedPopulation:
         return replace(self, columns=columns)
 
     def gaussian(self, *, heteroscedastic: bool) -> Likelihood:
-        terms = Terms(self.data.view, self.units, Squared())
+        spec = FitSpec(self.data.encoding, self.units, Squared())
         make = table_grams if self.data.complete and not heteroscedastic else task_grams
-        return Gaussian(heteroscedastic, make(self.data, terms))
+        return Gaussian(heteroscedastic, make(self.data, spec))
 
     def bernoulli(self) -> Likelihood:
         return PartitionedOdds.of(self)
 
 
 def partitioned_population(
-    cells: PartitionedData, *, standardize: bool, classification: bool
+    obs: PartitionedData, *, standardize: bool, classification: bool
 ) -> PartitionedPopulation:
     """Population of the observations, in units that all partitions share."""
     units, _ = partitioned_units(
-        cells, center=True, standardize=True, scale_target=not classification
+        obs, center=True, standardize=True, scale_target=not classification
     )
     if not standardize:
         even = evenly_scaled(Design(None, units.shift, units.inverse_scale))
         units = replace(units, shift=even.shift, inverse_scale=even.inverse_scale)
-    return PartitionedPopulation(cells, units, np.arange(len(cells.tasks)))
+    return PartitionedPopulation(obs, units, np.arange(len(obs.tasks)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,14 +80,14 @@ class PartitionedOdds(SummedBound):
     ) -> PartitionedOdds:
         """Bound that suits a posterior best, at first at scores of zero."""
         data, workers = population.data, population.data.workers
-        own: list[Any] = [None] * len(data.pieces)
+        posteriors: list[Any] = [None] * len(data.pieces)
         if posterior is not None:
             assert posterior.covariances is not None
-            own = _by_piece(population, posterior.weights, posterior.covariances)
-        terms = workers.scatter(Terms(data.view, population.units, Logistic()))
-        told = [workers.scatter(part) for part in own]
-        found = workers.map(_bound, data.pieces, told, common=(terms,))
-        sums = workers.total(Sums.added, found)
+            posteriors = _by_piece(population, posterior.weights, posterior.covariances)
+        spec = workers.scatter(FitSpec(data.encoding, population.units, Logistic()))
+        parts = [workers.scatter(part) for part in posteriors]
+        bounds = workers.map(_bound, data.pieces, parts, common=(spec,))
+        sums = workers.total(Sums.added, bounds)
         gram, moment, constant, weight = (
             array[population.columns] for array in sums.spread(len(data.tasks))
         )
@@ -116,18 +116,18 @@ def _by_piece(population: PartitionedPopulation, *arrays: np.ndarray) -> list[An
     return [tuple(array[inside[task_index]] for array in arrays) for task_index in data.task_index]
 
 
-def _bound(terms: Terms, piece: Partition, own: Any) -> Sums:
+def _bound(spec: FitSpec, piece: Partition, own: Any) -> Sums:
     """Quadratic bound of each task's rows; exact where the given weights have their scores."""
-    cells, task_index = piece.seen(terms.view)
-    X = cells.X if cells.rows is None else cells.X[cells.rows]
-    design = terms.units.design(X)
-    size, tasks = cells.n_features + 1, cells.n_tasks
+    obs, task_index = piece.encoded(spec.encoding)
+    X = obs.X if obs.rows is None else obs.X[obs.rows]
+    design = spec.units.design(X)
+    size, tasks = obs.n_features + 1, obs.n_tasks
     gram, moment = np.zeros((tasks, size, size)), np.zeros((tasks, size))
     constant, weight = np.zeros(tasks), np.zeros(tasks)
     for start, stop in design.dense_blocks():
-        first, last, local = local_offsets(cells.offsets, start, stop)
+        first, last, local = local_offsets(obs.offsets, start, stop)
         rows = with_ones(design.dense_rows(start, stop))
-        share, signs = cells.weights[start:stop], cells.y[start:stop]
+        share, signs = obs.weights[start:stop], obs.y[start:stop]
         at = np.zeros(stop - start)
         if own is not None:
             weights, covariances = own

@@ -31,8 +31,8 @@ from ..rows.design import (
     sample_step,
     standard_units,
 )
-from . import kernels as shares
-from .kernels import Terms
+from . import kernels
+from .kernels import FitSpec
 from .partition import LabelEncoding, Partition
 from .partitioned_data import PartitionedData
 from .partitioned_datafit import PartitionedDatafit
@@ -45,10 +45,10 @@ def partitioned_units(
 ) -> tuple[Scaling, float]:
     """Units of all observations, and their weight."""
     workers = data.workers
-    view = workers.scatter(data.view)
+    encoding = workers.scatter(data.encoding)
 
-    def run(add: Any, work: Any, *told: Any) -> Any:
-        common = (view, workers.scatter(told))
+    def run(add: Any, work: Any, *arguments: Any) -> Any:
+        common = (encoding, workers.scatter(arguments))
         return workers.total(add, workers.map(work, data.pieces, common=common))
 
     largest, size = run(_largest_of, _extents)
@@ -80,28 +80,34 @@ def summed(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     return tuple(sum(values[1:], values[0]) for values in zip(*parts, strict=True))
 
 
-def _extents(view: LabelEncoding, told: tuple[()], piece: Partition) -> tuple[np.ndarray, float]:
-    cells, _ = piece.seen(view)
-    return column_extent(RowBlocks(cells.X)), float(np.abs(cells.y).max())
+def _extents(
+    encoding: LabelEncoding, arguments: tuple[()], piece: Partition
+) -> tuple[np.ndarray, float]:
+    obs, _ = piece.encoded(encoding)
+    return column_extent(RowBlocks(obs.X)), float(np.abs(obs.y).max())
 
 
-def _means(view: LabelEncoding, told: tuple[Any, ...], piece: Partition) -> tuple[Any, ...]:
-    unit, y_unit, center = told
-    cells, _ = piece.seen(view)
-    weights = row_weights(cells)
-    sums: Any = column_sums(RowBlocks(cells.X), unit, weights) if center else 0.0
-    own = cells.weights.astype(np.float64)
-    y = float(own @ (cells.y / y_unit).astype(np.float64))
+def _means(
+    encoding: LabelEncoding, arguments: tuple[Any, ...], piece: Partition
+) -> tuple[Any, ...]:
+    unit, y_unit, center = arguments
+    obs, _ = piece.encoded(encoding)
+    weights = row_weights(obs)
+    sums: Any = column_sums(RowBlocks(obs.X), unit, weights) if center else 0.0
+    own = obs.weights.astype(np.float64)
+    y = float(own @ (obs.y / y_unit).astype(np.float64))
     total = float(weights.astype(np.float64).sum())
     return sums, total, float(own.sum()), y, np.count_nonzero(weights)
 
 
-def _squares(view: LabelEncoding, told: tuple[Any, ...], piece: Partition) -> tuple[Any, ...]:
-    unit, mean, y_unit, y_mean = told
-    cells, _ = piece.seen(view)
-    squares = column_squares(RowBlocks(cells.X), unit, mean, row_weights(cells))
-    gap = (cells.y / y_unit).astype(np.float64) - y_mean
-    return squares, float(cells.weights.astype(np.float64) @ gap**2)
+def _squares(
+    encoding: LabelEncoding, arguments: tuple[Any, ...], piece: Partition
+) -> tuple[Any, ...]:
+    unit, mean, y_unit, y_mean = arguments
+    obs, _ = piece.encoded(encoding)
+    squares = column_squares(RowBlocks(obs.X), unit, mean, row_weights(obs))
+    gap = (obs.y / y_unit).astype(np.float64) - y_mean
+    return squares, float(obs.weights.astype(np.float64) @ gap**2)
 
 
 def build_partitioned_problem(
@@ -119,64 +125,64 @@ def build_partitioned_problem(
     units, weight = partitioned_units(
         data, center=center, standardize=standardize, scale_target=scale_target
     )
-    terms = Terms(data.view, units, loss)
-    return Problem(_datafit(data, terms, (width, fits), weight, grams=grams), units)
+    spec = FitSpec(data.encoding, units, loss)
+    return Problem(_datafit(data, spec, (width, fits), weight, grams=grams), units)
 
 
 def _datafit(
-    data: PartitionedData, terms: Terms, work: tuple[int, int], weight: float, *, grams: bool
+    data: PartitionedData, spec: FitSpec, work: tuple[int, int], weight: float, *, grams: bool
 ) -> Datafit:
     """Grams where one table would have them: they are summed up once and live here."""
     features, tasks = data.n_features, len(data.tasks)
-    if grams and terms.loss.quadratic and features <= DENSE_SIDE:
+    if grams and spec.loss.quadratic and features <= DENSE_SIDE:
         if data.complete:
-            return table_grams(data, terms)
+            return table_grams(data, spec)
         size = data.dtype.itemsize * tasks * (features + 1) ** 2
         width, fits = work
         costs = sweep_costs(tasks, data.n_rows, features, width, data.nnz, fits)
         if data.plain and size <= DENSE_BYTES and costs["gram"] <= costs["rows"]:
-            return task_grams(data, terms)
+            return task_grams(data, spec)
     return PartitionedDatafit(
         data.workers,
         data.pieces,
         data.task_index,
-        terms,
+        spec,
         (features, tasks),
         weight,
-        lambda: pooled_covariance(data, terms),
+        lambda: pooled_covariance(data, spec),
     )
 
 
 def partitioned_grams(data: PartitionedData, units: Scaling) -> GramDatafit:
     """Second moments of each task's observations in given units."""
-    return task_grams(data, Terms(data.view, units, Squared()))
+    return task_grams(data, FitSpec(data.encoding, units, Squared()))
 
 
-def task_grams(data: PartitionedData, terms: Terms) -> GramDatafit:
+def task_grams(data: PartitionedData, spec: FitSpec) -> GramDatafit:
     """Second moments of every task, summed up over the partitions."""
     workers = data.workers
-    found = workers.map(shares.grams, data.pieces, common=(workers.scatter(terms),))
+    found = workers.map(kernels.grams, data.pieces, common=(workers.scatter(spec),))
     return GramDatafit(*workers.total(Sums.added, found).spread(len(data.tasks)))
 
 
-def table_grams(data: PartitionedData, terms: Terms) -> GramDatafit:
+def table_grams(data: PartitionedData, spec: FitSpec) -> GramDatafit:
     """Second moments of rows that all tasks share, summed up over the partitions."""
     workers = data.workers
-    found = workers.map(shares.table_grams, data.pieces, common=(workers.scatter(terms),))
+    found = workers.map(kernels.table_grams, data.pieces, common=(workers.scatter(spec),))
     sums = workers.total(Sums.added, found)
-    return GramDatafit(sums.whole[0], *sums.spread(len(data.tasks)))
+    return GramDatafit(sums.totals[0], *sums.spread(len(data.tasks)))
 
 
-def pooled_covariance(data: PartitionedData, terms: Terms) -> Covariance:
+def pooled_covariance(data: PartitionedData, spec: FitSpec) -> Covariance:
     """Second moments of the features, from the rows that one table would take."""
-    workers, units = data.workers, terms.units
+    workers, units = data.workers, spec.units
     step = sample_step(data.n_rows, data.n_features, data.nnz)
-    common = (workers.scatter(terms), step)
+    common = (workers.scatter(spec), step)
     if data.n_features <= DENSE_SIDE:
-        found = workers.map(shares.moments, data.pieces, data.firsts, common=common)
+        found = workers.map(kernels.moments, data.pieces, data.firsts, common=common)
         total, weight = workers.total(summed, found)
         return Covariance.of_moments(total / weight)
-    found = workers.map(shares.samples, data.pieces, data.firsts, common=common)
+    found = workers.map(kernels.samples, data.pieces, data.firsts, common=common)
     rows, weights, positions = zip(*workers.total(concat_lists, found), strict=True)
     order = np.argsort(np.concatenate(positions))
     together = sparse.csr_array(sparse.vstack(rows)) if data.packed else np.concatenate(rows)

@@ -19,8 +19,8 @@ def call_by_partition(call: Callable[..., Any], model: Any, X: Any, task: Any) -
     parts = partitions(X, task=task)
     sizes = X.chunks[0] if hasattr(X, "chunks") else [float("nan")] * len(parts)
     sample = call(model, *_one_row(model, X, task))
-    held = delayed(model, traverse=False)
-    told = [delayed(call, pure=False)(held, *part.values()) for part in parts]
+    sent = delayed(model, traverse=False)
+    calls = [delayed(call, pure=False)(sent, *part.values()) for part in parts]
 
     def together(pieces: list[Any], like: np.ndarray) -> Any:
         arrays = [
@@ -30,8 +30,8 @@ def call_by_partition(call: Callable[..., Any], model: Any, X: Any, task: Any) -
         return da.concatenate(arrays)
 
     if not isinstance(sample, tuple):
-        return together(told, sample)
-    return tuple(together([one[n] for one in told], like) for n, like in enumerate(sample))
+        return together(calls, sample)
+    return tuple(together([one[n] for one in calls], like) for n, like in enumerate(sample))
 
 
 def _one_row(model: Any, X: Any, task: Any) -> tuple[Any, Any]:
@@ -59,10 +59,10 @@ def score_partitions(model: Any, X: Any, y: Any, task: Any, sample_weight: Any) 
 
     workers = current_workers()
     work, add = (_hits, _accuracy) if model._classification else (_squares, _explained)
-    told = delayed(work, pure=False)
-    held = delayed(model, traverse=False)
+    work = delayed(work, pure=False)
+    sent = delayed(model, traverse=False)
     parts = partitions(X, y=y, task=task, sample_weight=sample_weight)
-    recipes = [told(held, *part.values()) for part in parts]
+    recipes = [work(sent, *part.values()) for part in parts]
     return add(workers.each(workers.compute_small(recipes)))
 
 

@@ -14,7 +14,7 @@ from ..arrays import Array
 class Sums:
     """Arrays to be added up, and arrays with an entry for each of some tasks."""
 
-    whole: tuple[Array, ...]
+    totals: tuple[Array, ...]
     task_index: np.ndarray
     by_task: tuple[Array, ...] = ()
 
@@ -23,10 +23,10 @@ class Sums:
         """Sum of all, over the tasks that any of them has."""
         if len(parts) == 1:
             return parts[0]
-        columns = zip(*(part.whole for part in parts), strict=True)
-        whole = tuple(sum(values[1:], values[0]) for values in columns)
+        columns = zip(*(part.totals for part in parts), strict=True)
+        totals = tuple(sum(values[1:], values[0]) for values in columns)
         if not parts[0].by_task:
-            return Sums(whole, parts[0].task_index)
+            return Sums(totals, parts[0].task_index)
         task_index = parts[0].task_index
         same = all(np.array_equal(part.task_index, task_index) for part in parts[1:])
         if not same:
@@ -38,7 +38,7 @@ class Sums:
             inside: Any = slice(None) if same else np.searchsorted(task_index, part.task_index)
             for total, array in zip(by_task, part.by_task, strict=True):
                 total[inside] += array
-        return Sums(whole, task_index, by_task)
+        return Sums(totals, task_index, by_task)
 
     def spread(self, tasks: int) -> tuple[Array, ...]:
         """The arrays by task, with zeros for tasks that no partition has."""

@@ -256,7 +256,7 @@ def cell_grams(data: Observations, design: Design, y: np.ndarray) -> GramDatafit
         return GramDatafit.of_table(design, *table)
     if data.rows is not None:
         design = design.picked(data.rows)
-    return GramDatafit.of_cells(design, y, data.weights, data.offsets)
+    return GramDatafit.of_rows(design, y, data.weights, data.offsets)
 
 
 def grams_of(data: Any, units: Scaling) -> GramDatafit:
@@ -264,7 +264,7 @@ def grams_of(data: Any, units: Scaling) -> GramDatafit:
     if data.partitioned:
         return data.grams_of(units)
     y = namespace(data.weights).astype(units.target(data.y), data.dtype)
-    return GramDatafit.of_cells(units.design(data.X), y, data.weights, data.offsets)
+    return GramDatafit.of_rows(units.design(data.X), y, data.weights, data.offsets)
 
 
 def complete_table(data: Observations, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
