@@ -13,7 +13,7 @@ from comtl.engine.starts import start_state
 from comtl.losses import Logistic, Squared
 from comtl.penalties import Ridge
 from comtl.penalties.learned_relation import AcrossColumns, RidgedRelation
-from comtl.solvers.arrow import solve_arrow
+from comtl.solvers.dense import solve_arrow
 from helpers import numeric_gradient, problem, random_definite, random_factors
 
 # ---- arrows -------------------------------------------------------------------------------------

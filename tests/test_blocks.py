@@ -39,7 +39,7 @@ def small(monkeypatch):
     monkeypatch.setattr(blocks_module, "CACHE_ROWS", (24, 24))
     monkeypatch.setattr(blocks_module, "KERNEL_ROWS", 8)
     monkeypatch.setattr(
-        blocks_module, "CHUNK_CELLS", dict.fromkeys(["dense", "sparse"], (1_000, 1_000))
+        blocks_module, "CHUNK_ENTRIES", dict.fromkeys(["dense", "sparse"], (1_000, 1_000))
     )
     monkeypatch.setattr(blocks_module, "THREAD_WORK", {"dense": 1, "sparse": 1})
 

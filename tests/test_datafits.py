@@ -28,10 +28,10 @@ def small_blocks(request, monkeypatch):
         monkeypatch.setattr(blocks_module, "CACHE_ROWS", (4, 4))
         monkeypatch.setattr(blocks_module, "KERNEL_ROWS", 2)
         monkeypatch.setattr(
-            blocks_module, "CHUNK_CELLS", dict.fromkeys(["dense", "sparse"], (8 * P, 8 * P))
+            blocks_module, "CHUNK_ENTRIES", dict.fromkeys(["dense", "sparse"], (8 * P, 8 * P))
         )
         monkeypatch.setattr(blocks_module, "THREAD_WORK", {"dense": 1, "sparse": 1})
-        monkeypatch.setattr(design_module, "_DENSE_CELLS", 5 * P)
+        monkeypatch.setattr(design_module, "_DENSE_ENTRIES", 5 * P)
 
 
 def everything(fit, point, seed=0):

@@ -119,7 +119,7 @@ def test_plain_rows_are_left_alone():
 @pytest.mark.parametrize("packed", PACKED)
 @pytest.mark.parametrize("center", [True, False])
 def test_covariance_of_few_columns_is_exact(packed, center, monkeypatch):
-    monkeypatch.setattr(design_module, "_DENSE_CELLS", 50)
+    monkeypatch.setattr(design_module, "_DENSE_ENTRIES", 50)
     X, weights = random_rows()
     design = Design.standardized(pack(X, packed), weights, center=center)
     other = np.random.default_rng(1).uniform(0.0, 2.0, len(X))
@@ -201,4 +201,4 @@ def test_dense_blocks_of_sparse_rows_stay_small(user, monkeypatch):
         GramDatafit.of_table(design, rng.standard_normal((n, 2)), np.ones(n))
     # The covariance serves a preconditioner: some of the rows will do.
     assert sum(sizes) <= (n * P if user == "of_table" else n * P // 2)
-    assert max(sizes) <= design_module._DENSE_CELLS < n * P
+    assert max(sizes) <= design_module._DENSE_ENTRIES < n * P

@@ -88,7 +88,10 @@ def test_where_it_is_not_worth_it(monkeypatch):
     monkeypatch.setattr(systems, "PASSES_PER_EFOLD", 1e9)
     assert system_of(wide(P), state_of())._by_rows(0.5) is not None
     assert system_of(wide(P), state_of(learned=False, strength=1e-12))._by_rows(0.5) is None
-    for room, name, value in ((systems, "PASSES_PER_EFOLD", 1e-3), (row_kernels, "MOST_CELLS", 16)):
+    for room, name, value in (
+        (systems, "PASSES_PER_EFOLD", 1e-3),
+        (row_kernels, "MAX_OBSERVATIONS", 16),
+    ):
         with mock.patch.object(room, name, value):
             assert system_of(wide(P), state_of())._by_rows(0.5) is None
 
@@ -115,9 +118,9 @@ def table(seed=0, rows=12, features=150):
 def test_fits_end_no_higher_than_by_conjugate_gradients(model, monkeypatch):
     X, y, task = table()
     model.set_params(tol=1e-6, max_iter=1000)
-    monkeypatch.setattr(row_kernels, "MOST_CELLS", 0)
+    monkeypatch.setattr(row_kernels, "MAX_OBSERVATIONS", 0)
     before = model.fit(X, y, task=task).objective_history_[-1]
-    monkeypatch.setattr(row_kernels, "MOST_CELLS", 3_000)
+    monkeypatch.setattr(row_kernels, "MAX_OBSERVATIONS", 3_000)
     after = model.fit(X, y, task=task).objective_history_[-1]
     assert after <= before + 1e-2 * abs(before)
 

@@ -74,7 +74,7 @@ def test_kernels_too_large_are_not_made():
     datafit = wide(12)
     expansion = datafit.quadratic_at(state_of(datafit).factors)
     assert expansion.task_ridge(1.0, 1.0, None) is not None
-    for name, value in (("MOST_ROWS", 6), ("MOST_NUMBERS", 100)):
+    for name, value in (("MAX_TASK_ROWS", 6), ("MAX_KERNEL_NUMBERS", 100)):
         with mock.patch.object(task_kernels, name, value):
             assert expansion.task_ridge(1.0, 1.0, None) is None
     narrow = wide(5)

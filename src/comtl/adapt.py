@@ -40,7 +40,7 @@ WIDE_INTERCEPT = 1e3
 SELECTION_ROWS = 300
 """Candidates of the sizes, relative to the fit's own; rows a task that the choice looks at."""
 
-_BATCH_NUMBERS = 2**22
+_BATCH_ENTRIES = 2**22
 
 Within = Callable[[RowsDatafit, State, Array | None], tuple[Array, Array]]
 """Task factor and intercepts of new tasks without a residual."""
@@ -51,16 +51,12 @@ New = tuple[Array, Array, sparse.csr_array | RowSparse | None]
 
 @dataclass(frozen=True)
 class Sizes:
-    """Prior variances of the parts of a new task's weights, and whether it keeps the old base.
-
-    The base is the shared part, or the point within the span where the penalty of the task factor
-    is not smooth. Neither base nor factor: a model of the new rows alone.
-    """
+    """Prior variances of the parts of a new task's weights, and whether it keeps the base."""
 
     factor: float
     residual: float
     intercept: float
-    base: bool = True
+    base: bool = True  # w0, or the point within the span where the penalty of G is not smooth
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +259,7 @@ def _batches(fit: RowsDatafit, lift: Array, limit: int | None) -> Iterator[Batch
     kept = sizes if limit is None else np.minimum(sizes, limit)
     for group in similar_sizes(kept):
         longest = int(kept[group].max())
-        step = max(1, _BATCH_NUMBERS // (longest * fit.n_features))
+        step = max(1, _BATCH_ENTRIES // (longest * fit.n_features))
         for first in range(0, len(group), step):
             tasks = group[first : first + step]
             position = np.arange(longest)

@@ -46,42 +46,11 @@ from .spaces import (
 DENSE_SIDE = 1_500
 DENSE_BYTES = 256 * 2**20
 
-__all__ = [
-    "DENSE_BYTES",
-    "DENSE_SIDE",
-    "TALL",
-    "Array",
-    "DeviceCSR",
-    "RowSelector",
-    "Space",
-    "asarray_like",
-    "bits_of",
-    "cached_for",
-    "device_name",
-    "dot",
-    "is_cupy_sparse",
-    "is_device_sparse",
-    "is_one",
-    "is_torch_sparse",
-    "local_offsets",
-    "namespace",
-    "norm",
-    "on_device",
-    "orthonormal",
-    "padded_index",
-    "positive",
-    "project_simplex",
-    "row_dots",
-    "row_parts",
-    "segment_codes",
-    "segment_forms",
-    "segment_gram",
-    "segment_sum",
-    "similar_sizes",
-    "take",
-    "take_pairs",
-    "to_numpy",
-    "weighted_mean",
-    "with_corner",
-    "with_ones",
-]
+__all__ = ["DENSE_BYTES", "DENSE_SIDE"]
+__all__ += ["TALL", "dot", "is_one", "norm", "orthonormal", "positive"]
+__all__ += ["project_simplex", "row_dots", "weighted_mean", "with_corner", "with_ones"]
+__all__ += ["DeviceCSR", "RowSelector", "row_parts", "take", "take_pairs"]
+__all__ += ["cached_for", "local_offsets", "padded_index", "segment_codes", "segment_forms"]
+__all__ += ["segment_gram", "segment_sum", "similar_sizes"]
+__all__ += ["Array", "Space", "asarray_like", "bits_of", "device_name", "is_cupy_sparse"]
+__all__ += ["is_device_sparse", "is_torch_sparse", "namespace", "on_device", "to_numpy"]

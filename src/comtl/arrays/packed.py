@@ -46,8 +46,10 @@ class DeviceCSR:
 
     packed_on_device = True
 
-    def __init__(self, values: Array, places: Array, ends: Array, shape: tuple[int, int]) -> None:
-        self.values, self.places, self.ends = values, places, ends
+    def __init__(
+        self, values: Array, indices: Array, indptr: Array, shape: tuple[int, int]
+    ) -> None:
+        self.values, self.indices, self.indptr = values, indices, indptr
         self.shape = (int(shape[0]), int(shape[1]))
 
     @classmethod
@@ -72,17 +74,17 @@ class DeviceCSR:
 
     def astype(self, dtype: Any) -> DeviceCSR:
         values = namespace(self.values).astype(self.values, dtype)
-        return DeviceCSR(values, self.places, self.ends, self.shape)
+        return DeviceCSR(values, self.indices, self.indptr, self.shape)
 
     @cached_property
     def _native(self) -> Any:
-        return _native(self.values, self.places, self.ends, self.shape)
+        return _native(self.values, self.indices, self.indptr, self.shape)
 
     @cached_property
     def _transposed(self) -> Any:
         if array_api_compat.is_torch_array(self.values):
-            turned = self._native.to_sparse_csc()
-            parts = turned.values(), turned.row_indices(), turned.ccol_indices()
+            csc = self._native.to_sparse_csc()
+            parts = csc.values(), csc.row_indices(), csc.ccol_indices()
             return _native(*parts, self.shape[::-1])
         return self._native.T.tocsr()
 
@@ -100,48 +102,48 @@ class DeviceCSR:
         if array_api_compat.is_cupy_array(self.values):
             return DeviceCSR.of(self._native[xp.asarray(rows)])
         chosen = xp.asarray(rows)
-        starts = xp.take(self.ends, chosen, axis=0)
-        sizes = xp.take(self.ends, chosen + 1, axis=0) - starts
-        ends = xp.cumulative_sum(sizes, include_initial=True, dtype=self.ends.dtype)
-        total = int(ends[-1])
-        index = xp.repeat(starts - ends[:-1], sizes) + xp.arange(total, dtype=self.ends.dtype)
-        values, places = (xp.take(part, index, axis=0) for part in (self.values, self.places))
-        return DeviceCSR(values, places, ends, (len(rows), self.shape[1]))
+        starts = xp.take(self.indptr, chosen, axis=0)
+        sizes = xp.take(self.indptr, chosen + 1, axis=0) - starts
+        indptr = xp.cumulative_sum(sizes, include_initial=True, dtype=self.indptr.dtype)
+        total = int(indptr[-1])
+        index = xp.repeat(starts - indptr[:-1], sizes) + xp.arange(total, dtype=self.indptr.dtype)
+        values, indices = (xp.take(part, index, axis=0) for part in (self.values, self.indices))
+        return DeviceCSR(values, indices, indptr, (len(rows), self.shape[1]))
 
     def dense(self, start: int, stop: int) -> Array:
         """Consecutive rows as a dense block."""
         if array_api_compat.is_cupy_array(self.values):
             return self._native[start:stop].toarray()
-        first, last = int(self.ends[start]), int(self.ends[stop])
-        ends = self.ends[start : stop + 1] - self.ends[start]
+        first, last = int(self.indptr[start]), int(self.indptr[stop])
+        indptr = self.indptr[start : stop + 1] - self.indptr[start]
         shape = (stop - start, self.shape[1])
-        return _native(self.values[first:last], self.places[first:last], ends, shape).to_dense()
+        return _native(self.values[first:last], self.indices[first:last], indptr, shape).to_dense()
 
     def without(self, column: int) -> tuple[DeviceCSR, Array]:
         """Rows without a column, and that column dense."""
         xp = namespace(self.values)
-        kept = self.places != column
+        kept = self.indices != column
         one = xp.astype(xp.arange(self.shape[1]) == column, self.dtype)
-        counts = xp.cumulative_sum(xp.astype(kept, self.ends.dtype), include_initial=True)
-        ends = xp.astype(xp.take(counts, self.ends, axis=0), self.ends.dtype)
-        places = self.places[kept]
-        places = places - xp.astype(places > column, places.dtype)
-        rest = DeviceCSR(self.values[kept], places, ends, (self.shape[0], self.shape[1] - 1))
+        counts = xp.cumulative_sum(xp.astype(kept, self.indptr.dtype), include_initial=True)
+        indptr = xp.astype(xp.take(counts, self.indptr, axis=0), self.indptr.dtype)
+        indices = self.indices[kept]
+        indices = indices - xp.astype(indices > column, indices.dtype)
+        rest = DeviceCSR(self.values[kept], indices, indptr, (self.shape[0], self.shape[1] - 1))
         return rest, self.forward(one[:, None])[:, 0]
 
     @cached_property
     def _rows(self) -> Array:
         """Row of each stored entry."""
         xp = namespace(self.values)
-        entries = xp.arange(self.nnz, dtype=self.ends.dtype)
-        return xp.searchsorted(self.ends, entries, side="right") - 1
+        entries = xp.arange(self.nnz, dtype=self.indptr.dtype)
+        return xp.searchsorted(self.indptr, entries, side="right") - 1
 
     def column_sums(self, entries: Array) -> Array:
         """Sum over each column of one number for each stored entry, in double precision."""
         xp = namespace(entries)
         sizes = xp.astype(entries, xp.float64)
         # Beyond the standard, but both libraries have it.
-        return xp.bincount(self.places, weights=sizes, minlength=self.shape[1])
+        return xp.bincount(self.indices, weights=sizes, minlength=self.shape[1])
 
     def column_extent(self) -> Array:
         """Largest absolute value of each column."""
@@ -150,21 +152,21 @@ class DeviceCSR:
         if array_api_compat.is_cupy_array(self.values):
             import cupyx
 
-            cupyx.scatter_max(largest, self.places, xp.abs(self.values))
+            cupyx.scatter_max(largest, self.indices, xp.abs(self.values))
             return largest
-        places = xp.astype(self.places, xp.int64)
-        return largest.scatter_reduce_(0, places, xp.abs(self.values), reduce="amax")
+        indices = xp.astype(self.indices, xp.int64)
+        return largest.scatter_reduce_(0, indices, xp.abs(self.values), reduce="amax")
 
     def column_moments(self, unit: Array, weights: Array, center: bool) -> tuple[Array, Array]:
         """Weighted mean and central second moment of the columns over ``unit``."""
         xp = namespace(self.values)
         total = xp.sum(weights)
         each = xp.take(weights, self._rows, axis=0)
-        scaled = xp.astype(self.values, xp.float64) / xp.take(unit, self.places, axis=0)
+        scaled = xp.astype(self.values, xp.float64) / xp.take(unit, self.indices, axis=0)
         mean = xp.zeros(self.shape[1], dtype=xp.float64)
         if center:
             mean = self.column_sums(each * scaled) / total
-        gap = scaled - xp.take(mean, self.places, axis=0)
+        gap = scaled - xp.take(mean, self.indices, axis=0)
         inside, filled = self.column_sums(each * gap**2), self.column_sums(each)
         stored = self.column_sums(each > 0)
         # Exactly zero where every row is stored: a difference of sums would leave its rounding.
@@ -175,25 +177,25 @@ class DeviceCSR:
     def spread(self, weights: Array, shift: Array, inverse_scale: Array) -> float:
         """Weighted sum of what entries add to the squares of the centred and scaled rows."""
         xp = namespace(self.values)
-        blank = xp.take(shift, self.places, axis=0)
-        gap = self.values * xp.take(inverse_scale, self.places, axis=0) - blank
+        blank = xp.take(shift, self.indices, axis=0)
+        gap = self.values * xp.take(inverse_scale, self.indices, axis=0) - blank
         return float(xp.sum(xp.take(weights, self._rows, axis=0) * (gap**2 - blank**2)))
 
 
-def _native(values: Array, places: Array, ends: Array, shape: tuple[int, int]) -> Any:
+def _native(values: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> Any:
     """Matrix of the library itself, which shares the arrays."""
     if array_api_compat.is_torch_array(values):
         import torch
 
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-            return torch.sparse_csr_tensor(ends, places, values, shape, check_invariants=False)
+            return torch.sparse_csr_tensor(indptr, indices, values, shape, check_invariants=False)
     import cupyx.scipy.sparse
 
-    return cupyx.scipy.sparse.csr_matrix((values, places, ends), shape=shape)
+    return cupyx.scipy.sparse.csr_matrix((values, indices, indptr), shape=shape)
 
 
-BLOCK_CELLS = 2**26
+BLOCK_ENTRIES = 2**26
 """Numbers of rows on a device that are looked at in one go."""
 
 
@@ -219,5 +221,5 @@ def row_parts(values: Array, like: Array | None = None) -> list[Array]:
     """Rows in consecutive parts of a bounded size, without a copy, or cut as another matrix is."""
     like = values if like is None else like
     rows = values.shape[0]
-    size = max(1, BLOCK_CELLS // max(1, like.shape[1] if len(like.shape) == 2 else 1))
+    size = max(1, BLOCK_ENTRIES // max(1, like.shape[1] if len(like.shape) == 2 else 1))
     return [values[start : min(start + size, rows), ...] for start in range(0, rows, size)]

@@ -11,26 +11,25 @@ from ..solvers.conjugate_gradient import conjugate_gradients
 from ..solvers.sylvester import TwoTermSylvester
 from ..solvers.woodbury import paired
 from .batch_penalties import QuadraticModel
-from .batch_state import Cells, Fits
+from .batch_state import Fits, Plan, TaskGrams
 from .pytrees import along, tree_concat, tree_slice
-from .solver_plan import Plan
 
 
 class FeatureSystems:
     """``FeatureSystem`` of many fits; deviations of fits without are zero throughout."""
 
     def __init__(
-        self, cells: Cells, slope: Array, fits: Fits, model: QuadraticModel, width: int
+        self, grams: TaskGrams, slope: Array, fits: Fits, model: QuadraticModel, width: int
     ) -> None:
         self.xp = namespace(slope)
-        self.cells, self.slope, self.fits, self.model = cells, slope, fits, model
+        self.grams, self.slope, self.fits, self.model = grams, slope, fits, model
         self.width, self.low_rank = width, model.low_rank[..., :width]
         loadings = fits.factors.loadings[..., :width]
         self.loadings = loadings if fits.shared is None else with_ones(loadings)
         self.member, self.double = fits.member[:, None], fits.double[:, None]
         self.count, self.tasks, self.columns = self.loadings.shape
         self.rows = slope.shape[-1] - 1
-        self.sums = cells.sums
+        self.sums = grams.sums
 
     def _pack(self, matrix: Array, intercepts: Array) -> Array:
         flat = self.xp.reshape(matrix, (self.count, -1))
@@ -50,11 +49,11 @@ class FeatureSystems:
 
     def right(self) -> Array:
         point, shared = self.fits.factors, self.fits.shared
-        pull = self.model.slope[..., : self.width]
+        slopes = self.model.slope[..., : self.width]
         if shared is not None:
             common = 2.0 * shared[:, None, None] * point.shared[..., None]
-            pull = self.xp.concat([pull, common], axis=-1)
-        matrix = self.slope[..., :-1].mT @ self.loadings + pull
+            slopes = self.xp.concat([slopes, common], axis=-1)
+        matrix = self.slope[..., :-1].mT @ self.loadings + slopes
         return -self._pool(self._pack(matrix, self.slope[..., -1]), point.random_intercepts)
 
     def _pool(self, flat: Array, deviations: Array) -> Array:
@@ -68,19 +67,19 @@ class FeatureSystems:
         matrix, deviations, offset = self._unpack(flat)
         intercepts = (deviations + offset)[..., None]
         weights = xp.concat([self.loadings @ matrix.mT, intercepts], axis=-1)
-        push = 2.0 * self.cells.product(weights)
+        image_by_task = 2.0 * self.grams.product(weights)
         factor = matrix[..., : self.width]
-        pull = along(self.model.alpha, 3) * factor - self.low_rank @ (self.low_rank.mT @ factor)
+        slopes = along(self.model.alpha, 3) * factor - self.low_rank @ (self.low_rank.mT @ factor)
         if self.fits.shared is not None:
             common = 2.0 * along(self.fits.shared, 3) * matrix[..., self.width :]
-            pull = xp.concat([pull, common], axis=-1)
-        image = push[..., :-1].mT @ self.loadings + pull
-        return self._pool(self._pack(image, push[..., -1]), deviations)
+            slopes = xp.concat([slopes, common], axis=-1)
+        image = image_by_task[..., :-1].mT @ self.loadings + slopes
+        return self._pool(self._pack(image, image_by_task[..., -1]), deviations)
 
     def preconditioner(self) -> Callable[[Array], Array]:
         """Approximate inverse: Sylvester for ``F``, ridge for ``w0``, diagonal for the rest."""
         xp, shared, sums = self.xp, self.fits.shared, self.sums
-        covariance = Covariance(self.cells.basis, self.cells.spread, 0.0)
+        covariance = Covariance(self.grams.basis, self.grams.spread, 0.0)
         loadings = self.loadings[..., : self.width]
         small = loadings.mT @ (sums[..., None] * loadings)
         factor = TwoTermSylvester(covariance, small, along(self.model.alpha, 3), self.low_rank)
@@ -104,7 +103,7 @@ class FeatureSystems:
 
     def matrix(self) -> Array:
         xp, P, k = self.xp, self.rows, self.columns
-        hessian = 2.0 * self.cells.gram
+        hessian = 2.0 * self.grams.gram
         eye, own = xp.eye(P, dtype=hessian.dtype), xp.eye(k, dtype=hessian.dtype)
         shape = (self.count, self.tasks, -1)
         pairs = xp.reshape(self.loadings[..., :, None] * self.loadings[..., None, :], shape)
@@ -157,14 +156,16 @@ def widened(values: Array, columns: int) -> Array:
     return xp.concat([values, blank], axis=-1)
 
 
-def feature_step(cells: Cells, slope: Array, fits: Fits, plan: Plan, inner: InnerTolerance) -> Fits:
+def feature_step(
+    grams: TaskGrams, slope: Array, fits: Fits, plan: Plan, inner: InnerTolerance
+) -> Fits:
     """Minimise over ``F``, the shared part and the intercepts together."""
     point = fits.factors
     model = fits.penalties["F"].model(point.F)
-    found = []
+    parts = []
     for part, width, direct in plan.feature_parts:
         here = FeatureSystems(
-            tree_slice(cells, part),
+            tree_slice(grams, part),
             slope[part, ...],
             tree_slice(fits, part),
             tree_slice(model, part),
@@ -181,8 +182,8 @@ def feature_step(cells: Cells, slope: Array, fits: Fits, plan: Plan, inner: Inne
                 tol=inner.tol,
                 max_iter=inner.max_iter,
             )
-        found.append(here.steps(flat, point.F.shape[-1]))
-    steps = tree_concat(found)
+        parts.append(here.steps(flat, point.F.shape[-1]))
+    steps = tree_concat(parts)
     steps["F"] = steps["F"] * fits.inside[:, None, :]
     changes = {name: getattr(point, name) + step for name, step in steps.items()}
     return fits.at(**changes)

@@ -33,7 +33,7 @@ class Relations:
     strength: Array
     epsilon: Array  # (B,), as the others
     lowest: Array
-    converged: Array
+    is_annealed: Array
     squares: Array  # squared singular values (B, K)
     rotation: Array  # right singular vectors (B, K, K)
     rows: int  # of a factor
@@ -62,8 +62,8 @@ class Relations:
         xp = namespace(self.squares)
         target = xp.maximum(floor * xp.max(self.squares, axis=1), self.lowest)
         lower = xp.minimum(self.epsilon, xp.maximum(shrink * self.epsilon, target))
-        epsilon = xp.where(self.converged, self.epsilon, lower)
-        return replace(self, epsilon=epsilon, converged=self.converged | (epsilon <= target))
+        epsilon = xp.where(self.is_annealed, self.epsilon, lower)
+        return replace(self, epsilon=epsilon, is_annealed=self.is_annealed | (epsilon <= target))
 
     @cached_property
     def _roots(self) -> tuple[Array, Array, Array]:
@@ -95,10 +95,6 @@ class Relations:
     def _turned(self, values: Array) -> Array:
         """Matrix with these eigenvalues in the factors' directions."""
         return (self.rotation * values[:, None, :]) @ self.rotation.mT
-
-    @property
-    def is_annealed(self) -> Array:
-        return self.converged
 
     @property
     def floor(self) -> Array:

@@ -15,10 +15,9 @@ from ..engine.extrapolation import StepLength
 from ..factors import Factors
 from .batch_feature_step import feature_step
 from .batch_start import balance_step, extrapolate, start_fits
-from .batch_state import Cells, Fits, weights_of
+from .batch_state import Fits, Plan, TaskGrams, weights_of
 from .batch_task_steps import core_step, intercept_step, pool, task_step
 from .pytrees import tree_concat, tree_take, tree_take_pairs
-from .solver_plan import Plan
 
 MIN_ACTIVE_SHARE = 0.75
 """Share of fits still going below which the finished ones are taken out of a batch."""
@@ -36,9 +35,9 @@ class BatchIteration:
     last: Factors  # before the last sweep
 
 
-def begin(cells: Cells, fits: Fits) -> BatchIteration:
+def begin(grams: TaskGrams, fits: Fits) -> BatchIteration:
     """Return the start, where no sweep was made."""
-    _, value = cells.quadratic_at(fits.factors)
+    _, value = grams.quadratic_at(fits.factors)
     none = namespace(value).zeros_like(value)
     objective = value + fits.regularizer
     return BatchIteration(
@@ -47,13 +46,13 @@ def begin(cells: Cells, fits: Fits) -> BatchIteration:
 
 
 def advance(
-    cells: Cells, step: BatchIteration, plan: Plan, schedule: Schedule, sweep: int
+    grams: TaskGrams, step: BatchIteration, plan: Plan, schedule: Schedule, sweep: int
 ) -> BatchIteration:
     """Return the fits after another sweep, the first being number one."""
     # Two sweeps show a direction to go on in.
-    before = _extrapolated(cells, step) if sweep > 2 and schedule.extrapolate else step
-    slope, _ = cells.quadratic_at(before.fits.factors)
-    fits, loss = _sweep(cells, slope, before.fits, plan, schedule)
+    before = _extrapolated(grams, step) if sweep > 2 and schedule.extrapolate else step
+    slope, _ = grams.quadratic_at(before.fits.factors)
+    fits, loss = _sweep(grams, slope, before.fits, plan, schedule)
     objective = loss + fits.regularizer
     # With many features the smoothing's constant would dwarf all that is left to gain.
     scale = namespace(objective).abs(objective - fits.floor)
@@ -63,11 +62,11 @@ def advance(
     return tree_take_pairs(step.converged, step, new)
 
 
-def _extrapolated(cells: Cells, step: BatchIteration) -> BatchIteration:
+def _extrapolated(grams: TaskGrams, step: BatchIteration) -> BatchIteration:
     """Go beyond the last sweep where that lowers the objective."""
     xp = namespace(step.share)
     ahead = extrapolate(step.last, step.fits, step.share)
-    _, value = cells.quadratic_at(ahead.factors)
+    _, value = grams.quadratic_at(ahead.factors)
     tried = step.fits.is_annealed
     better = tried & (value + ahead.regularizer < step.objective)
     step_length = StepLength()
@@ -77,11 +76,11 @@ def _extrapolated(cells: Cells, step: BatchIteration) -> BatchIteration:
 
 
 def _sweep(
-    cells: Cells, slope: Array, fits: Fits, plan: Plan, schedule: Schedule
+    grams: TaskGrams, slope: Array, fits: Fits, plan: Plan, schedule: Schedule
 ) -> tuple[Fits, Array]:
     """Return the fits after one sweep, and their losses."""
-    fits = feature_step(cells, slope, fits, plan, schedule.inner)
-    quadratic = cells.quadratic(*cells.quadratic_at(fits.factors), fits.factors.F)
+    fits = feature_step(grams, slope, fits, plan, schedule.inner)
+    quadratic = grams.quadratic(*grams.quadratic_at(fits.factors), fits.factors.F)
 
     def moved(new: Fits) -> None:
         nonlocal quadratic, fits
@@ -91,12 +90,12 @@ def _sweep(
     if "S" in fits.penalties:
         moved(core_step(quadratic, fits, plan))
     if fits.intercept:
-        moved(intercept_step(quadratic, cells, fits))
+        moved(intercept_step(quadratic, grams, fits))
     # No step has asked for the relation of a factor that it moved, so both are learned here.
     # From here on the weights stay, and with them the loss.
     fits = balance_step(fits.updated)
     lower = {k: p.annealed(schedule.shrink, schedule.smoothing) for k, p in fits.penalties.items()}
-    return pool(quadratic, cells, fits.penalized(**lower)), quadratic.value
+    return pool(quadratic, grams, fits.penalized(**lower)), quadratic.value
 
 
 def fit_batch(
@@ -111,14 +110,14 @@ def fit_batch(
     """Fit recipes (second row of ``places``, ranks rising) to data (first row) to the end."""
     ranks = np.array([recipes[number].ranks[0] for number in places[1]])
     plan = Plan(ranks, datafits[0].n_features, datafits[0].n_tasks)
-    cells = Cells.of(datafits, places[0])
-    step = begin(cells, start_fits(datafits, recipes, places, schedule, init=init, seed=seed))
-    xp = namespace(cells.gram)
+    grams = TaskGrams.of(datafits, places[0])
+    step = begin(grams, start_fits(datafits, recipes, places, schedule, init=init, seed=seed))
+    xp = namespace(grams.gram)
     numbers = np.arange(len(ranks))
     done: list[BatchIteration] = []
     order: list[np.ndarray] = []
     for sweep in range(1, schedule.max_iter + 1):
-        step = advance(cells, step, plan, schedule, sweep)
+        step = advance(grams, step, plan, schedule, sweep)
         left = len(numbers) - int(xp.sum(xp.astype(step.converged, xp.int64)))
         if not left:
             break
@@ -128,7 +127,7 @@ def fit_batch(
             done.append(tree_take(step, xp.asarray(gone)))
             order.append(numbers[gone])
             numbers, going = numbers[stay], xp.asarray(stay)
-            cells, step, plan = tree_take(cells, going), tree_take(step, going), plan.taken(stay)
+            grams, step, plan = tree_take(grams, going), tree_take(step, going), plan.take(stay)
     back = np.argsort(np.concatenate([*order, numbers]))
     return tree_take(tree_concat([*done, step]), xp.asarray(back))
 
@@ -149,8 +148,8 @@ class HeldOutGrams:
         weights = xp.concat([weights, xp.mean(weights, axis=1, keepdims=True)], axis=1)
         codes = np.where(self.codes < 0, weights.shape[1] - 1, self.codes)
         own = xp.permute_dims(xp.take(weights, xp.asarray(codes), axis=1), (1, 0, 2))
-        push = own @ self.test.gram - 2.0 * self.test.moment[:, None, :]
-        total = self.test.total_energy + xp.sum(own * push, axis=(0, 2))
+        product = own @ self.test.gram - 2.0 * self.test.moment[:, None, :]
+        total = self.test.total_energy + xp.sum(own * product, axis=(0, 2))
         return (self.scale / self.test.n_weighted) * total
 
 
@@ -164,7 +163,7 @@ def batched_losses(
     seed: int = 0,
 ) -> np.ndarray:
     """Held-out mean squared error (n_folds, n_settings), each as a fit of its own has it."""
-    found = np.empty((len(folds), len(recipes[0])))
+    losses_by_fold = np.empty((len(folds), len(recipes[0])))
     for numbers, places in _batches(folds, recipes, together):
         data = [folds[number] for number in numbers]
         chosen = [recipe for number in numbers for recipe in recipes[number]]
@@ -175,8 +174,8 @@ def batched_losses(
         xp = namespace(step.objective)
         # Losses of all fits on every fold: few folds, and one product for each.
         losses = xp.stack([fold.losses(step.fits.factors) for fold in data])
-        found[places[0], places[1]] = to_numpy(losses)[local, np.arange(len(local))]
-    return found
+        losses_by_fold[places[0], places[1]] = to_numpy(losses)[local, np.arange(len(local))]
+    return losses_by_fold
 
 
 def _batches(
@@ -195,7 +194,7 @@ def _batches(
                 () if together else recipe.ranks,
             )
             kinds.setdefault(kind, []).append((fold, number))
-    found = []
+    losses_by_fold = []
     for (shape, *_), pairs in kinds.items():
         pairs.sort(key=lambda pair: (recipes[pair[0]][pair[1]].ranks, pair))
         widest = recipes[pairs[-1][0]][pairs[-1][1]].ranks[0]
@@ -204,5 +203,5 @@ def _batches(
         count = max(1, DENSE_BYTES // size)
         for first in range(0, len(pairs), count):
             places = np.array(pairs[first : first + count]).T
-            found.append((np.unique(places[0]), places))
-    return found
+            losses_by_fold.append((np.unique(places[0]), places))
+    return losses_by_fold

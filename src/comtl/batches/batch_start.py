@@ -35,10 +35,10 @@ def balance_step(fits: Fits) -> Fits:
 def balanced(fits: Fits) -> Fits:
     """Scale the factors by numbers of product one so that no penalty can be traded down."""
     xp = namespace(fits.inside)
-    pulls = {n: p.scale_derivative(getattr(fits.factors, n)) for n, p in fits.penalties.items()}
-    fine = xp.all(xp.stack(list(pulls.values())) > 0.0, axis=0)
+    rates = {n: p.scale_derivative(getattr(fits.factors, n)) for n, p in fits.penalties.items()}
+    fine = xp.all(xp.stack(list(rates.values())) > 0.0, axis=0)
     one = xp.ones_like(fits.intercept_penalty)
-    logs = {name: xp.log(xp.where(fine, pull, one)) for name, pull in pulls.items()}
+    logs = {name: xp.log(xp.where(fine, rate, one)) for name, rate in rates.items()}
     inverse = {name: 1.0 / penalty.homogeneity for name, penalty in fits.penalties.items()}
     level = sum(inverse[name] * logs[name] for name in logs) / sum(inverse.values())
     changes, penalties = {}, {}
@@ -77,11 +77,11 @@ def _basis(factor: Array, squares: Array, turn: Array) -> tuple[Array, Array]:
     """Orthonormal basis of each factor's columns, and ``R`` with ``basis Rᵀ`` the factor."""
     xp = namespace(factor)
     eps = float(xp.finfo(factor.dtype).eps)
-    kept = squares > eps * xp.max(squares, axis=1, keepdims=True)
-    sizes = xp.sqrt(xp.where(kept, squares, xp.ones_like(squares)))
+    inside_rank = squares > eps * xp.max(squares, axis=1, keepdims=True)
+    sizes = xp.sqrt(xp.where(inside_rank, squares, xp.ones_like(squares)))
     none = xp.zeros_like(squares)
-    basis = factor @ (turn * xp.where(kept, 1.0 / sizes, none)[:, None, :])
-    return basis, turn * xp.where(kept, sizes, none)[:, None, :]
+    basis = factor @ (turn * xp.where(inside_rank, 1.0 / sizes, none)[:, None, :])
+    return basis, turn * xp.where(inside_rank, sizes, none)[:, None, :]
 
 
 def extrapolate(last: Factors, fits: Fits, share: Array) -> Fits:

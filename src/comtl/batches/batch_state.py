@@ -1,4 +1,4 @@
-"""State of many fits, and the Grams of their rows."""
+"""State of many fits, the Grams of their rows, and which solver serves which fits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import Array, namespace, with_corner
 from ..datafits.gram_datafit import GramDatafit
+from ..engine.block_steps import DENSE_UNKNOWNS, WOODBURY_WIDTH
 from ..factors import Factors
 from .batch_penalties import Relations, Ridges, spectra
 
@@ -29,29 +30,21 @@ class Fits:
 
     @cached_property
     def has_random_intercepts(self) -> Array:
-        """Whether the tasks of a fit have intercepts of their own."""
-        return (
-            self.intercept_penalty < float("inf")
-            if self.intercept
-            else self.intercept_penalty < 0.0
-        )
+        penalty = self.intercept_penalty
+        return penalty < float("inf") if self.intercept else penalty < 0.0
 
     @cached_property
     def double(self) -> Array:
         """Curvature of the penalty of the deviations; one where there are none."""
-        xp = namespace(self.intercept_penalty)
-        return xp.where(
-            self.has_random_intercepts,
-            2.0 * self.intercept_penalty,
-            xp.ones_like(self.intercept_penalty),
-        )
+        penalty = self.intercept_penalty
+        xp = namespace(penalty)
+        return xp.where(self.has_random_intercepts, 2.0 * penalty, xp.ones_like(penalty))
 
     @cached_property
     def member(self) -> Array:
         """One for fits whose tasks have intercepts of their own, zero for the others."""
-        return namespace(self.intercept_penalty).astype(
-            self.has_random_intercepts, self.intercept_penalty.dtype
-        )
+        penalty = self.intercept_penalty
+        return namespace(penalty).astype(self.has_random_intercepts, penalty.dtype)
 
     @cached_property
     def factor_penalty(self) -> Array:
@@ -102,7 +95,7 @@ class Fits:
 
 
 @dataclass(frozen=True)
-class Cells:
+class TaskGrams:
     """Sufficient statistics of squared loss for B fits to T tasks each."""
 
     gram: Array  # (B, T, P + 1, P + 1), as in GramDatafit
@@ -113,7 +106,7 @@ class Cells:
     spread: Array  # (B, P): its eigenvalues
 
     @classmethod
-    def of(cls, datafits: Sequence[GramDatafit], fold: np.ndarray) -> Cells:
+    def of(cls, datafits: Sequence[GramDatafit], fold: np.ndarray) -> TaskGrams:
         """Rows of each fit: those of the data numbered by ``fold``, all of one shape."""
         like = datafits[0].gram
         xp = namespace(like)
@@ -147,9 +140,9 @@ class Cells:
         """Gradient of the loss by the weights of each task, (B, T, P + 1), and the loss (B,)."""
         xp = namespace(self.gram)
         weights = weights_of(point)
-        push = self.product(weights)
-        value = self.energy + xp.sum(weights * (push - 2.0 * self.moment), axis=(1, 2))
-        return 2.0 * (push - self.moment), value
+        product = self.product(weights)
+        value = self.energy + xp.sum(weights * (product - 2.0 * self.moment), axis=(1, 2))
+        return 2.0 * (product - self.moment), value
 
     def quadratic(self, slope: Array, value: Array, features: Array) -> Quadratics:
         """Loss by the latent weights and intercept of each task, about a point."""
@@ -158,9 +151,9 @@ class Cells:
         fits, tasks, rows, _ = self.gram.shape
         columns = lifted.shape[2]
         # All tasks of a fit in one product each time.
-        seen = xp.reshape(self.gram, (fits, tasks * rows, rows)) @ lifted
-        seen = xp.reshape(seen, (fits, tasks, rows, columns)).mT
-        hessian = 2.0 * xp.reshape(seen, (fits, tasks * columns, rows)) @ lifted
+        lifted_gram = xp.reshape(self.gram, (fits, tasks * rows, rows)) @ lifted
+        lifted_gram = xp.reshape(lifted_gram, (fits, tasks, rows, columns)).mT
+        hessian = 2.0 * xp.reshape(lifted_gram, (fits, tasks * columns, rows)) @ lifted
         return Quadratics(
             xp.reshape(hessian, (fits, tasks, columns, columns)), slope @ lifted, value
         )
@@ -189,3 +182,36 @@ def weights_of(point: Factors) -> Array:
     xp = namespace(point.F)
     weights = point.loadings @ point.F.mT + point.shared[:, None, :]
     return xp.concat([weights, point.intercepts[..., None]], axis=-1)
+
+
+Part = tuple[slice, int, bool]
+"""Fits from where to where, the width of the widest, and whether a direct solver serves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Ranks of the fits of a batch, rising, with their numbers of features and tasks."""
+
+    ranks: np.ndarray
+    n_features: int
+    n_tasks: int
+
+    @property
+    def feature_parts(self) -> list[Part]:
+        return self._parts(self.n_features * (self.ranks + 1) + self.n_tasks <= DENSE_UNKNOWNS)
+
+    @property
+    def task_parts(self) -> list[Part]:
+        return self._parts(self.ranks <= WOODBURY_WIDTH)
+
+    def _parts(self, direct: np.ndarray) -> list[Part]:
+        first, last = int(direct.sum()), len(self.ranks)
+        bounds = [(0, first, True), (first, last, False)]
+        return [
+            (slice(start, stop), int(self.ranks[stop - 1]), small)
+            for start, stop, small in bounds
+            if start < stop
+        ]
+
+    def take(self, places: np.ndarray) -> Plan:
+        return Plan(self.ranks[places], self.n_features, self.n_tasks)

@@ -7,40 +7,39 @@ from ..engine.block_steps import InnerTolerance
 from ..solvers.conjugate_gradient import conjugate_gradients
 from ..solvers.woodbury import coupled_blocks, paired, regular, solve_coupled_blocks
 from .batch_feature_step import widened
-from .batch_state import Cells, Fits, Quadratics
+from .batch_state import Fits, Plan, Quadratics, TaskGrams
 from .pytrees import along, tree_concat, tree_slice
-from .solver_plan import Plan
 
 
 def task_step(quadratic: Quadratics, fits: Fits, plan: Plan, inner: InnerTolerance) -> Fits:
     """Minimise over ``G`` and the deviations of the intercepts."""
     point = fits.factors
     xp = namespace(point.G)
-    bowl = fits.penalties["G"].model(point.G)
-    found = []
+    model = fits.penalties["G"].model(point.G)
+    parts = []
     for part, width, direct in plan.task_parts:
         some, here, own = (
             tree_slice(fits, part),
             tree_slice(quadratic, part),
-            tree_slice(bowl, part),
+            tree_slice(model, part),
         )
         hessian, gradient = _through_core(here, some.factors.S, width)
         member, double = some.member[:, None], some.double[:, None]
         # Without deviations the last unknown of every task has nothing to move it.
-        open_ = xp.concat([xp.ones_like(own.slope[:, 0, :width]), member], axis=1)
-        hessian = hessian * open_[:, None, :, None] * open_[:, None, None, :]
-        pull = (double * some.factors.random_intercepts)[..., None]
-        pull = xp.concat([own.slope[..., :width], pull], axis=-1)
-        right = -(gradient + pull) * open_[:, None, :]
-        ridge = along(own.alpha, 2) + xp.zeros_like(open_[:, :-1])
+        free = xp.concat([xp.ones_like(own.slope[:, 0, :width]), member], axis=1)
+        hessian = hessian * free[:, None, :, None] * free[:, None, None, :]
+        slope = (double * some.factors.random_intercepts)[..., None]
+        slope = xp.concat([own.slope[..., :width], slope], axis=-1)
+        right = -(gradient + slope) * free[:, None, :]
+        ridge = along(own.alpha, 2) + xp.zeros_like(free[:, :-1])
         ridge = xp.concat([ridge, double], axis=1)
         low = own.low_rank[..., :width]
         if direct:
             step = solve_coupled_blocks(hessian, low, ridge, right).value
         else:
             step = _by_conjugate_gradients(hessian, low, ridge, right, inner)
-        found.append({"G": widened(step[..., :width], point.G.shape[-1]), "b": step[..., width]})
-    steps = tree_concat(found)
+        parts.append({"G": widened(step[..., :width], point.G.shape[-1]), "b": step[..., width]})
+    steps = tree_concat(parts)
     moved = point.G + steps["G"] * fits.inside[:, None, :]
     return fits.at(G=moved, random_intercepts=point.random_intercepts + steps["b"])
 
@@ -76,7 +75,7 @@ def core_step(quadratic: Quadratics, fits: Fits, plan: Plan) -> Fits:
     """Minimise over ``S``: dense systems of K·K unknowns."""
     point, strength = fits.factors, fits.penalties["S"].strength
     xp = namespace(point.G)
-    found = []
+    parts = []
     for part, width, _ in plan.task_parts:
         G, alpha = point.G[part, :, :width], 2.0 * along(strength[part], 3)
         count = width * width
@@ -88,43 +87,43 @@ def core_step(quadratic: Quadratics, fits: Fits, plan: Plan) -> Fits:
         gradient = quadratic.gradient[part, :, :width].mT @ G + alpha * core
         step = xp.linalg.solve(matrix, xp.reshape(-gradient, (-1, count, 1)))
         step = widened(xp.reshape(step, gradient.shape), point.S.shape[-1])
-        found.append(widened(step.mT, point.S.shape[-1]).mT)
-    return fits.at(S=point.S + tree_concat(found))
+        parts.append(widened(step.mT, point.S.shape[-1]).mT)
+    return fits.at(S=point.S + tree_concat(parts))
 
 
-def intercept_step(quadratic: Quadratics, cells: Cells, fits: Fits) -> Fits:
+def intercept_step(quadratic: Quadratics, grams: TaskGrams, fits: Fits) -> Fits:
     """Minimise over offsets and deviations."""
     xp = namespace(fits.intercept_penalty)
     point, member, double = fits.factors, fits.member[:, None], fits.double[:, None]
-    slopes, curvatures = quadratic.gradient[..., -1], cells.sums
-    pull = member * (slopes + double * point.random_intercepts) / (curvatures + double)
+    slopes, curvatures = quadratic.gradient[..., -1], grams.sums
+    slope = member * (slopes + double * point.random_intercepts) / (curvatures + double)
     rest = member * curvatures / (curvatures + double)
     stiffness = xp.sum(curvatures * (1.0 - rest), axis=1, keepdims=True)
     stiff = stiffness > 0.0
-    move = -xp.sum(slopes - curvatures * pull, axis=1, keepdims=True)
+    move = -xp.sum(slopes - curvatures * slope, axis=1, keepdims=True)
     move = xp.where(stiff, move / xp.where(stiff, stiffness, xp.ones_like(move)), 0.0 * move)
     return fits.at(
-        offset=point.offset + move, random_intercepts=point.random_intercepts - pull - rest * move
+        offset=point.offset + move, random_intercepts=point.random_intercepts - slope - rest * move
     )
 
 
-def pool(quadratic: Quadratics, cells: Cells, fits: Fits) -> Fits:
+def pool(quadratic: Quadratics, grams: TaskGrams, fits: Fits) -> Fits:
     """Lower the penalty of the deviations to its moment estimate; see ``intercept_pooling``."""
     point = fits.factors
     tasks, features = point.G.shape[1], point.F.shape[1]
     if not (fits.estimates_pooling and fits.intercept) or tasks == 1:
         return fits
     xp = namespace(fits.intercept_penalty)
-    slopes, sums = quadratic.gradient[..., -1], cells.sums
-    clear = sums > 1e-6 * cells.weight[:, None] / tasks
+    slopes, sums = quadratic.gradient[..., -1], grams.sums
+    clear = sums > 1e-6 * grams.weight[:, None] / tasks
     none = xp.zeros_like(sums)
     sums, safe = xp.where(clear, sums, none), xp.where(clear, sums, none + 1.0)
     means = point.random_intercepts - slopes / safe
     total = xp.sum(sums, axis=1)
-    df = cells.weight - tasks
-    open_ = (df > 0.0) & (total > 0.0)
+    df = grams.weight - tasks
+    free = (df > 0.0) & (total > 0.0)
     one = xp.ones_like(total)
-    total, df = xp.where(open_, total, one), xp.where(open_, df, one)
+    total, df = xp.where(free, total, one), xp.where(free, df, one)
     # The factors have taken their share of the noise: at most so many numbers, penalised ones.
     rank = xp.sum(fits.inside, axis=1)
     taken = rank * (features + tasks - rank) + (0 if fits.shared is None else features)
@@ -135,7 +134,7 @@ def pool(quadratic: Quadratics, cells: Cells, fits: Fits) -> Fits:
     noise = xp.clip(within, min=0.0) / df
     spread = total - xp.sum(sums**2, axis=1) / total
     variance = between - (tasks - 1) * noise
-    open_ = open_ & (spread > 0.0) & (variance > 0.0)
-    variance, spread = xp.where(open_, variance, one), xp.where(open_, spread, one)
-    estimate = xp.where(open_, 0.5 * noise * spread / variance, float("inf") * one)
+    free = free & (spread > 0.0) & (variance > 0.0)
+    variance, spread = xp.where(free, variance, one), xp.where(free, spread, one)
+    estimate = xp.where(free, 0.5 * noise * spread / variance, float("inf") * one)
     return fits.with_(intercept_penalty=xp.minimum(fits.intercept_penalty, estimate))

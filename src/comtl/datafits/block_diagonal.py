@@ -17,19 +17,19 @@ from scipy import sparse
 from ..arrays import Array, on_device
 from ..rows.blocks import RowBlocks, across, stored
 
-FEWEST = 32
+MIN_TASKS = 32
 """Tasks from which on it pays for dense rows; see benchmarks/bench_own_weights.md."""
 ALL_ENTRY, ALL_COLUMN, OWN_ENTRY, OWN_WEIGHT, OWN_COLUMN = 4.0, 0.6, 2.0, 5.0, 0.12
 """Nanoseconds of sparse rows forth and back. By all columns: an entry, and one for each column; by
 own columns: an entry, a weight, and a weight for each column it is mixed of. Measured there too."""
-MOST_ENTRIES = 2**25
+MAX_ENTRIES = 2**25
 """Entries of sparse rows whose columns are separated, which takes four bytes each."""
 
 Work = Callable[[slice, Any], np.ndarray]
 """Values that are made of the scores of some rows, if there are scores."""
 
 
-def own_columns(loadings: Array) -> bool:
+def unmixed(loadings: Array) -> bool:
     """Whether tasks have a column each and, at most, one more that all share."""
     tasks, width = loadings.shape
     if on_device(loadings) or not 0 <= width - tasks <= 1:
@@ -45,7 +45,7 @@ def own_columns(loadings: Array) -> bool:
 def task_weights(features: np.ndarray, loadings: np.ndarray) -> np.ndarray:
     """Weights of each task, ``(T, P)``, from the columns ``(P, k)`` that it mixes."""
     tasks, width = loadings.shape
-    if not own_columns(loadings):
+    if not unmixed(loadings):
         return loadings @ features.T
     own = features if width == tasks else features[:, :tasks] + features[:, tasks:]
     return np.ascontiguousarray(own.T)
@@ -54,7 +54,7 @@ def task_weights(features: np.ndarray, loadings: np.ndarray) -> np.ndarray:
 def mixed_sums(sums: np.ndarray, loadings: np.ndarray) -> np.ndarray:
     """Undo :func:`task_weights` on the way back, from sums ``(T, P)`` to columns ``(P, k)``."""
     tasks, width = loadings.shape
-    if not own_columns(loadings):
+    if not unmixed(loadings):
         return sums.T @ loadings
     return np.column_stack([sums.T, sums.sum(axis=0)] if width > tasks else [sums.T])
 
@@ -62,8 +62,8 @@ def mixed_sums(sums: np.ndarray, loadings: np.ndarray) -> np.ndarray:
 def block_diagonal_is_cheaper(blocks: RowBlocks, tasks: int, width: int, *, plain: bool) -> bool:
     """Whether rows rather meet the weights of their task; ``plain``: the columns are these."""
     if not blocks.packed:
-        return plain and not blocks.whole and tasks >= FEWEST
-    if blocks.nnz > MOST_ENTRIES:
+        return plain and not blocks.whole and tasks >= MIN_TASKS
+    if blocks.nnz > MAX_ENTRIES:
         return False
     weights = tasks * blocks.shape[1]
     own = OWN_ENTRY * blocks.nnz + weights * (OWN_WEIGHT + (0 if plain else OWN_COLUMN * width))
@@ -71,17 +71,17 @@ def block_diagonal_is_cheaper(blocks: RowBlocks, tasks: int, width: int, *, plai
 
 
 @dataclass(frozen=True, eq=False)
-class OwnBlock:
+class TaskBlock:
     """Consecutive rows, of the tasks from ``first`` on, each with its task's columns apart."""
 
-    cells: slice
+    obs: slice
     rows: Any
     codes: np.ndarray
     first: int
     count: int
 
     @classmethod
-    def of(cls, start: int, rows: Any, codes: np.ndarray) -> OwnBlock:
+    def of(cls, start: int, rows: Any, codes: np.ndarray) -> TaskBlock:
         """Rows of sorted tasks ``codes``; sparse ones as rows of ``count`` times P columns."""
         first, count = int(codes[0]), int(codes[-1] - codes[0]) + 1
         own = codes - first
@@ -110,33 +110,33 @@ class OwnBlock:
         return mix.T @ self.rows
 
 
-class OwnBlocks:
+class TaskBlocks:
     """Rows sorted by task, in blocks, each multiplied by the weights of its task."""
 
     def __init__(self, blocks: RowBlocks, codes: np.ndarray, tasks: int) -> None:
         self.blocks, self.codes, self.tasks = blocks, codes, tasks
         # Blocks of sparse rows are kept: their columns are separated once.
         numbers = range(len(blocks.ranges)) if blocks.packed else ()
-        self._kept = [list(self._cut(number)) for number in numbers]
+        self._kept = [list(self._chunk(number)) for number in numbers]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return OwnBlocks, (self.blocks, self.codes, self.tasks)
+        return TaskBlocks, (self.blocks, self.codes, self.tasks)
 
-    def _cut(self, number: int) -> Iterator[OwnBlock]:
+    def _chunk(self, number: int) -> Iterator[TaskBlock]:
         for block in self.blocks.chunk(number):
-            yield OwnBlock.of(block.start, block.rows, self.codes[block.start : block.stop])
+            yield TaskBlock.of(block.start, block.rows, self.codes[block.start : block.stop])
 
     def run(self, weights: np.ndarray | None, work: Work, *, back: bool) -> Any:
         """Sums (T, P) of rows times ``work(observations, scores)``; None without ``back``."""
 
-        def part(number: int) -> list[tuple[OwnBlock, np.ndarray]]:
-            found = []
-            for block in self._kept[number] if self._kept else self._cut(number):
+        def part(number: int) -> list[tuple[TaskBlock, np.ndarray]]:
+            parts = []
+            for block in self._kept[number] if self._kept else self._chunk(number):
                 score = None if weights is None else block.scores(weights)
-                value = work(block.cells, score)
+                value = work(block.obs, score)
                 if back:
-                    found.append((block, block.sums(value)))
-            return found
+                    parts.append((block, block.sums(value)))
+            return parts
 
         total = None
         for pieces in self.blocks.each(part, 1):
@@ -149,12 +149,12 @@ class OwnBlocks:
     def scores(self, weights: np.ndarray) -> np.ndarray:
         result = np.empty(len(self.codes), dtype=np.result_type(weights, self.blocks.X.dtype))
 
-        def keep(cells: slice, score: np.ndarray) -> np.ndarray:
-            result[cells] = score
+        def keep(obs: slice, score: np.ndarray) -> np.ndarray:
+            result[obs] = score
             return score
 
         self.run(np.ascontiguousarray(weights), keep, back=False)
         return result
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        return self.run(None, lambda cells, score: values[cells], back=True)
+        return self.run(None, lambda obs, score: values[obs], back=True)

@@ -21,7 +21,7 @@ _TASKS = 4096
 
 @dataclass(frozen=True)
 class TaskQuadratic:
-    """Loss as a quadratic of each task's own latent weights and intercept.
+    """Loss as a quadratic of each task's rows latent weights and intercept.
 
     With ``z = xᵀF`` the score of a row is ``z·a_t + b_t``. ``hessian`` (T, k+1, k+1) and
     ``gradient`` (T, k+1) are those of the loss by ``(a_t, b_t)``, ``value`` is the loss.
@@ -67,8 +67,8 @@ class TaskQuadratic:
         matrix = xp.zeros((rows * rows, width * width), dtype=G.dtype)
         for first in range(0, tasks, _TASKS):
             last = min(first + _TASKS, tasks)
-            own, blocks = G[first:last, :], self.hessian[first:last, :rows, :rows]
-            pairs = xp.reshape(own[:, :, None] * own[:, None, :], (-1, width * width))
+            part, blocks = G[first:last, :], self.hessian[first:last, :rows, :rows]
+            pairs = xp.reshape(part[:, :, None] * part[:, None, :], (-1, width * width))
             matrix = matrix + xp.reshape(blocks, (-1, rows * rows)).T @ pairs
         return matrix, self.gradient[:, :rows].T @ G
 

@@ -18,7 +18,7 @@ from .datafit import FeaturePenalty
 if TYPE_CHECKING:
     from .rows_datafit import RowsDatafit
 
-MOST_CELLS, SCATTERED = 3_000, 16.0
+MAX_OBSERVATIONS, SPARSE_ENTRY_COST = 3_000, 16.0
 """Observations up to which all their products are kept, and what an entry of sparse rows costs
 beside one of dense ones; see benchmarks/bench_row_kernels.md."""
 
@@ -38,13 +38,13 @@ def inner_products(X: Any, level: np.ndarray, square: float) -> np.ndarray:
     return products - level[:, None] - level + square
 
 
-def dual_is_cheaper(X: Any, cells: float, width: int, passes: float) -> bool:
+def dual_is_cheaper(X: Any, observations: float, width: int, passes: float) -> bool:
     """Whether factorising the rows' products costs less than ``passes`` over X of this width."""
     rows, features = X.shape
-    if not cells <= min(MOST_CELLS, features):
+    if not observations <= min(MAX_OBSERVATIONS, features):
         return False
-    entries = SCATTERED * X.nnz / rows if sparse.issparse(X) else features
-    return bool(cells**2 / 3.0 <= passes * 2.0 * entries * width)
+    entries = SPARSE_ENTRY_COST * X.nnz / rows if sparse.issparse(X) else features
+    return bool(observations**2 / 3.0 <= passes * 2.0 * entries * width)
 
 
 class RowRidge:
@@ -90,8 +90,8 @@ class RowRidge:
             factor = np.repeat(self.loadings[:, : self.width], np.diff(fit.offsets), axis=0)
             related = (factor / penalty.alpha) @ factor.T
             if penalty.low_rank.shape[1]:
-                seen = fit.latent(penalty.low_rank)
-                related *= fit.products + (seen @ self._inner) @ seen.T
+                latent = fit.latent(penalty.low_rank)
+                related *= fit.products + (latent @ self._inner) @ latent.T
             else:
                 related *= fit.products
             kernel += related
@@ -125,13 +125,10 @@ class RowRidge:
         return *self._over_penalty(matrix - back, sums - each), matrix.dtype.type(offset)
 
 
-if TYPE_CHECKING:
-    from .rows_datafit import RowsDatafit
-
-MOST_ROWS, MOST_NUMBERS = 240, 2**24
+MAX_TASK_ROWS, MAX_KERNEL_NUMBERS = 240, 2**24
 """Rows of the largest task, and numbers in all kernels, up to which they are made; see
 benchmarks/bench_own_weights.md."""
-DIGITS = 1e8
+MAX_CONDITION = 1e8
 """What rows may bring about over the penalty: half the digits must be left of their difference."""
 
 
@@ -140,7 +137,7 @@ class TaskKernels:
     """Inverses ``C^½ (I + C^½ K C^½)⁻¹ C^½`` of all tasks, ``(T, m, m)``."""
 
     inverses: np.ndarray
-    places: np.ndarray
+    position: np.ndarray
 
     @classmethod
     def of(
@@ -154,7 +151,7 @@ class TaskKernels:
         """Kernels for factors ``sizes`` of products and constant; None where they are too large."""
         counts = np.diff(offsets)
         tasks, most = len(counts), int(counts.max(initial=0))
-        if most > min(MOST_ROWS, design.shape[1]) or tasks * most**2 > MOST_NUMBERS:
+        if most > min(MAX_TASK_ROWS, design.shape[1]) or tasks * most**2 > MAX_KERNEL_NUMBERS:
             return None
         X, levels, square = scaled_rows(design, rows)
         kernels = np.zeros((tasks, most, most))
@@ -162,24 +159,24 @@ class TaskKernels:
             kernel = inner_products(X[start:stop], levels[start:stop], square)
             count = stop - start
             kernels[task, :count, :count] = sizes[0] * kernel + sizes[1]
-        own_task = np.repeat(np.arange(tasks), counts)
-        places = np.arange(len(own_task)) + most * own_task - offsets[:-1][own_task]
+        codes = np.repeat(np.arange(tasks), counts)
+        position = np.arange(len(codes)) + most * codes - offsets[:-1][codes]
         root = np.zeros((tasks, most))
-        root.reshape(-1)[places] = np.sqrt(np.maximum(curvature, 0.0))
+        root.reshape(-1)[position] = np.sqrt(np.maximum(curvature, 0.0))
         kernels *= root[:, :, None] * root[:, None, :]
-        if np.diagonal(kernels, axis1=1, axis2=2).max(initial=0.0) > DIGITS:
+        if np.diagonal(kernels, axis1=1, axis2=2).max(initial=0.0) > MAX_CONDITION:
             return None
         kernels += np.eye(most)
         inverses = np.linalg.inv(kernels)
         inverses *= root[:, :, None] * root[:, None, :]
-        return cls(inverses, places)
+        return cls(inverses, position)
 
     def solve(self, values: np.ndarray) -> np.ndarray:
         """Apply the inverses to one number per observation."""
         tasks, most, _ = self.inverses.shape
         table = np.zeros((tasks, most))
-        table.reshape(-1)[self.places] = values
-        solved = (self.inverses @ table[:, :, None]).reshape(-1)[self.places]
+        table.reshape(-1)[self.position] = values
+        solved = (self.inverses @ table[:, :, None]).reshape(-1)[self.position]
         return solved.astype(values.dtype, copy=False)
 
 
@@ -197,33 +194,32 @@ class TaskRidge:
         self.datafit, self.kernels = datafit, kernels
         self.alpha, self.level, self.shared = alpha, level, shared
         tasks, dtype = datafit.n_tasks, datafit.y.dtype
-        self._own, self._all = np.eye(tasks, dtype=dtype), np.ones((tasks, 1), dtype=dtype)
-        self._none = np.zeros(tasks, dtype=dtype)
+        self._identity, self._ones = np.eye(tasks, dtype=dtype), np.ones((tasks, 1), dtype=dtype)
+        self._zeros = np.zeros(tasks, dtype=dtype)
 
     def __call__(self, right: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Solve for ``(P, T)``, or one more column for the shared part, and ``(T,)``."""
         fit, tasks = self.datafit, self.datafit.n_tasks
         own = right[:, :tasks]
-        scores = fit.scores(own / self.alpha, self._own, sums / self.level)
+        scores = fit.scores(own / self.alpha, self._identity, sums / self.level)
         values = self.kernels.solve(scores)
         parts = []
         if self.shared is not None:
             # The tasks' own unknowns are eliminated, which leaves as many as there are features.
-            found = conjugate_gradient(
-                self._schur, right[:, tasks:] - self._back(values, self._all), tol=1e-9
-            )
-            values = values + self._forth(found.value)
-            parts = [found.value]
+            reduced = right[:, tasks:] - self._adjoint(values, self._ones)
+            common = conjugate_gradient(self._schur, reduced, tol=1e-9).value
+            values = values + self._product(common)
+            parts = [common]
         total = segment_sum(values, fit.offsets)
-        slopes = (own - fit.backward(values, total, self._own)) / self.alpha
+        slopes = (own - fit.backward(values, total, self._identity)) / self.alpha
         return np.concatenate([slopes, *parts], axis=1), (sums - total) / self.level
 
     def _schur(self, shared: np.ndarray) -> np.ndarray:
-        return self._back(self._forth(shared), self._all) + self.shared * shared
+        return self._adjoint(self._product(shared), self._ones) + self.shared * shared
 
-    def _forth(self, shared: np.ndarray) -> np.ndarray:
-        return self.kernels.solve(self.datafit.scores(shared, self._all, self._none))
+    def _product(self, shared: np.ndarray) -> np.ndarray:
+        return self.kernels.solve(self.datafit.scores(shared, self._ones, self._zeros))
 
-    def _back(self, values: np.ndarray, loadings: np.ndarray) -> np.ndarray:
+    def _adjoint(self, values: np.ndarray, loadings: np.ndarray) -> np.ndarray:
         sums = segment_sum(values, self.datafit.offsets)
         return self.datafit.backward(values, sums, loadings)

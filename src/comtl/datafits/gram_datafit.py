@@ -86,7 +86,7 @@ class GramDatafit(Datafit):
         gram = self.gram[tasks] if self.gram.shape[0] > 1 else self.gram
         return GramDatafit(gram, self.moment[tasks], self.energy[tasks])
 
-    def turned(
+    def rescaled(
         self, rows: tuple[np.ndarray, np.ndarray], target: tuple[float, float]
     ) -> GramDatafit:
         """Sums of the same observations with rows and targets times the first, plus the second."""
@@ -154,9 +154,9 @@ class GramLocalQuadratic(LocalQuadratic):
 
     def __init__(self, datafit: GramDatafit, weights: Array) -> None:
         self.datafit = datafit
-        push = datafit.product(weights)
-        self.slope = 2.0 * (push - datafit.moment)
-        self._value = datafit.total_energy + dot(weights, push - 2.0 * datafit.moment)
+        product = datafit.product(weights)
+        self.slope = 2.0 * (product - datafit.moment)
+        self._value = datafit.total_energy + dot(weights, product - 2.0 * datafit.moment)
 
     @property
     def value(self) -> float:
@@ -173,8 +173,8 @@ class GramLocalQuadratic(LocalQuadratic):
     def normal(self, step: Array, loadings: Array, intercepts: Array) -> tuple[Array, Array]:
         xp = namespace(step)
         weights = xp.concat([loadings @ step.T, intercepts[:, None]], axis=1)
-        push = 2.0 * self.datafit.product(weights)
-        return push[:, :-1].T @ loadings, push[:, -1]
+        product = 2.0 * self.datafit.product(weights)
+        return product[:, :-1].T @ loadings, product[:, -1]
 
     def task_gradient(self, features: Array) -> Array:
         return self.slope[:, :-1] @ features

@@ -23,11 +23,11 @@ from ..losses import Loss
 from ..rows.blocks import RowBlocks, plus
 from ..rows.design import Covariance, Design
 from .block_diagonal import (
-    OwnBlocks,
+    TaskBlocks,
     block_diagonal_is_cheaper,
     mixed_sums,
-    own_columns,
     task_weights,
+    unmixed,
 )
 from .datafit import Datafit
 from .dual_ridge import inner_products, scaled_rows
@@ -114,10 +114,10 @@ class RowsDatafit(Datafit):
         """Sum of :attr:`curvature` over each task."""
         return segment_sum(self.curvature, self.offsets)
 
-    def _mixed(self, loadings: Array, cells: slice) -> Array:
-        """Loadings of each observation's task; kept on a device, where gathering is slow."""
+    def _mixed(self, loadings: Array, obs: slice) -> Array:
+        """Loadings of each observation's task; keep on a device, where gathering is slow."""
         if not on_device(self.y):
-            return namespace(loadings).take(loadings, self._codes[cells], axis=0)
+            return namespace(loadings).take(loadings, self._codes[obs], axis=0)
         if self._last is None or self._last[0] is not loadings:
             self._last = loadings, namespace(loadings).take(loadings, self._codes, axis=0)
         return self._last[1]
@@ -136,39 +136,40 @@ class RowsDatafit(Datafit):
         base = intercepts - loadings @ constant
         result = xp.empty(self.y.shape, dtype=self.y.dtype)
 
-        def kept(cells: slice, score: Array) -> Array:
-            level = xp.take(base, self._codes[cells], axis=0)
-            value = result[cells] = values(cells, score + level)
+        def keep(obs: slice, score: Array) -> Array:
+            level = xp.take(base, self._codes[obs], axis=0)
+            value = result[obs] = values(obs, score + level)
             return value
 
-        if self._apart(loadings, back):
-            found = self._own.run(task_weights(lifted, loadings), kept, back=back is not None)
-            total = None if back is None else mixed_sums(found, back)
+        if self._by_task_blocks(loadings, back):
+            weights = task_weights(lifted, loadings)
+            total = self._task_blocks.run(weights, keep, back=back is not None)
+            total = None if back is None else mixed_sums(total, back)
         else:
-            total = self._meet_all(lifted, loadings, kept, back)
+            total = self._by_all_columns(lifted, loadings, keep, back)
         sums = segment_sum(result, self.offsets)
         return result, sums, None if back is None else self._drop(total, back.T @ sums)
 
     def backward(self, values: Array, sums: Array, loadings: Array) -> Array:
         """Return ``Σ_i v_i x_i m_tᵀ``, given the sums of the values by task."""
-        if self._apart(loadings, loadings):
-            back = mixed_sums(self._own.sums(values), loadings)
+        if self._by_task_blocks(loadings, loadings):
+            back = mixed_sums(self._task_blocks.sums(values), loadings)
         else:
-            back = self._meet_all(None, loadings, lambda cells, score: values[cells], loadings)
+            back = self._by_all_columns(None, loadings, lambda obs, score: values[obs], loadings)
         return self._drop(back, loadings.T @ sums)
 
     @cached_property
-    def _own(self) -> OwnBlocks:
-        return OwnBlocks(self.blocks, self._codes, self.n_tasks)
+    def _task_blocks(self) -> TaskBlocks:
+        return TaskBlocks(self.blocks, self._codes, self.n_tasks)
 
-    def _apart(self, loadings: Array, back: Array | None) -> bool:
+    def _by_task_blocks(self, loadings: Array, back: Array | None) -> bool:
         """Whether rows rather meet the weights of their own task than all columns."""
         if on_device(self.y):
             return False
-        plain = own_columns(loadings) and (back is None or back is loadings or own_columns(back))
+        plain = unmixed(loadings) and (back is None or back is loadings or unmixed(back))
         return block_diagonal_is_cheaper(self.blocks, self.n_tasks, loadings.shape[1], plain=plain)
 
-    def _meet_all(
+    def _by_all_columns(
         self, lifted: Array | None, loadings: Array, values: Values, back: Array | None
     ) -> Array:
         """Rows times what ``values`` makes of their scores, by way of all columns."""
@@ -176,12 +177,12 @@ class RowsDatafit(Datafit):
         def part(number: int) -> Array | None:
             total = None
             for block in self.blocks.chunk(number):
-                cells = slice(block.start, block.stop)
-                mixed = self._mixed(loadings, cells)
+                obs = slice(block.start, block.stop)
+                mixed = self._mixed(loadings, obs)
                 score = None if lifted is None else row_dots(block.forward(lifted), mixed)
-                value = values(cells, score)
+                value = values(obs, score)
                 if back is not None:
-                    left = mixed if back is loadings else self._mixed(back, cells)
+                    left = mixed if back is loadings else self._mixed(back, obs)
                     total = plus(total, block.backward(value[:, None] * left))
             return total
 
@@ -202,9 +203,9 @@ class RowsDatafit(Datafit):
             first, last, offsets = local_offsets(self.offsets, start, stop)
             parts = [block.forward(lifted) for block in self.blocks.chunk(number)]
             latent = xp.concat(parts, axis=0) if len(parts) > 1 else parts[0]
-            cells = slice(start, stop)
-            codes = self._codes[cells]
-            return first, last, work(cells, codes, offsets, latent - constant[None, :])
+            obs = slice(start, stop)
+            codes = self._codes[obs]
+            return first, last, work(obs, codes, offsets, latent - constant[None, :])
 
         totals = [xp.zeros((self.n_tasks, *size), dtype=features.dtype) for size in sizes]
         for first, last, pieces in self.blocks.each(part, lifted.shape[1]):
@@ -215,7 +216,7 @@ class RowsDatafit(Datafit):
 
     def scores(self, features: Array, loadings: Array, intercepts: Array) -> Array:
         """Return ``x_iᵀ Q m_t + b_t`` for every observation."""
-        return self.run(features, loadings, intercepts, lambda cells, score: score)[0]
+        return self.run(features, loadings, intercepts, lambda obs, score: score)[0]
 
     def quadratic_at(self, point: Factors) -> RowsLocalQuadratic:
         return RowsLocalQuadratic(self, point)
@@ -227,14 +228,14 @@ class RowsDatafit(Datafit):
         rows = self.rows
         if not np.array_equal(labels, np.sort(labels)):  # Else nothing moves.
             rows = order if rows is None else rows[order]
-        cells = take(self.y, order), take(self.weights, order), offsets
-        return RowsDatafit(self.design, *cells, self.loss, rows)
+        obs = take(self.y, order), take(self.weights, order), offsets
+        return RowsDatafit(self.design, *obs, self.loss, rows)
 
     def losses(self, weights: Array, intercepts: Array) -> Array:
         xp = namespace(weights)
 
-        def work(cells: slice, codes: Array, offsets: np.ndarray, latent: Array) -> tuple[Array]:
-            target, share = self.y[cells, None], self.weights[cells, None]
+        def work(obs: slice, codes: Array, offsets: np.ndarray, latent: Array) -> tuple[Array]:
+            target, share = self.y[obs, None], self.weights[obs, None]
             value = share * self.loss.value(target, latent + intercepts[None, :])
             return (segment_sum(value, offsets),)
 

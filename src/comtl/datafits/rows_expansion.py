@@ -10,7 +10,7 @@ from ..arrays import Array, namespace, on_device, row_dots, segment_gram, segmen
 from ..factors import Factors
 from . import dual_ridge as row_kernels
 from .datafit import FeaturePenalty, LocalQuadratic, RowSolve, TaskQuadratic, TaskSolve
-from .dual_ridge import DIGITS, RowRidge, TaskKernels, TaskRidge, dual_is_cheaper
+from .dual_ridge import MAX_CONDITION, RowRidge, TaskKernels, TaskRidge, dual_is_cheaper
 
 if TYPE_CHECKING:
     from .rows_datafit import RowsDatafit
@@ -28,13 +28,13 @@ class RowsLocalQuadratic(LocalQuadratic):
         fixed = datafit.loss.quadratic
         self._curvature = datafit.curvature if fixed else xp.empty_like(datafit.y)
 
-    def _settle(self, cells: slice, score: Array) -> Array:
+    def _settle(self, obs: slice, score: Array) -> Array:
         """Take down the derivatives of some observations and return the first."""
         fit, xp = self.datafit, namespace(score)
-        y, weights, loss = fit.y[cells], fit.weights[cells], fit.loss
-        self._losses[cells.start] = float(xp.sum(weights * loss.value(y, score)))
+        y, weights, loss = fit.y[obs], fit.weights[obs], fit.loss
+        self._losses[obs.start] = float(xp.sum(weights * loss.value(y, score)))
         if not loss.quadratic:
-            self._curvature[cells] = weights * loss.curvature(y, score)
+            self._curvature[obs] = weights * loss.curvature(y, score)
         return weights * loss.derivative(y, score)
 
     def _pass(self, back: Array | None = None) -> Array | None:
@@ -96,7 +96,7 @@ class RowsLocalQuadratic(LocalQuadratic):
     def normal(self, step: Array, loadings: Array, intercepts: Array) -> tuple[Array, Array]:
         curvature = self.curvature
         _, sums, product = self.datafit.run(
-            step, loadings, intercepts, lambda cells, score: curvature[cells] * score, loadings
+            step, loadings, intercepts, lambda obs, score: curvature[obs] * score, loadings
         )
         return product, sums
 
@@ -104,8 +104,8 @@ class RowsLocalQuadratic(LocalQuadratic):
         fit = self.datafit
         if on_device(fit.y):
             return None
-        cells = fit.rows, self.curvature, fit.offsets
-        kernels = TaskKernels.of(fit.design, *cells, (1.0 / alpha, 1.0 / level))
+        obs = fit.rows, self.curvature, fit.offsets
+        kernels = TaskKernels.of(fit.design, *obs, (1.0 / alpha, 1.0 / level))
         return None if kernels is None else TaskRidge(fit, kernels, alpha, level, shared)
 
     def row_ridge(self, loadings: Array, penalty: FeaturePenalty, passes: float) -> RowSolve | None:
@@ -113,21 +113,21 @@ class RowsLocalQuadratic(LocalQuadratic):
         if (
             on_device(fit.y)
             or penalty.low_rank.shape[1] > len(fit.y)
-            or len(fit.y) > row_kernels.MOST_CELLS
+            or len(fit.y) > row_kernels.MAX_OBSERVATIONS
         ):
             return None
         # Weights count as repetitions, for this choice too: it shows in the last digits.
-        cells = max(float(np.count_nonzero(fit.weights)), fit.n_weighted)
-        if not dual_is_cheaper(fit.design.X, cells, width, passes):
+        obs = max(float(np.count_nonzero(fit.weights)), fit.n_weighted)
+        if not dual_is_cheaper(fit.design.X, obs, width, passes):
             return None
         ridge = RowRidge(fit, self.curvature, loadings, penalty)
-        return ridge if ridge.largest <= DIGITS else None
+        return ridge if ridge.largest <= MAX_CONDITION else None
 
     def task_gradient(self, features: Array) -> Array:
         slope = self.slope
 
-        def work(cells: slice, codes: Array, offsets: np.ndarray, latent: Array) -> tuple[Array]:
-            return (segment_sum(latent * slope[cells, None], offsets),)
+        def work(obs: slice, codes: Array, offsets: np.ndarray, latent: Array) -> tuple[Array]:
+            return (segment_sum(latent * slope[obs, None], offsets),)
 
         return self.datafit.by_task(features, work, [(features.shape[1],)])[0]
 
@@ -141,15 +141,15 @@ class RowsLocalQuadratic(LocalQuadratic):
         curvature = self._curvature
 
         def work(
-            cells: slice, codes: Array, offsets: np.ndarray, latent: Array
+            obs: slice, codes: Array, offsets: np.ndarray, latent: Array
         ) -> tuple[Array, Array]:
             if loadings is not None:
                 score = row_dots(latent, xp.take(loadings, codes, axis=0))
                 score = score + xp.take(self.point.intercepts, codes, axis=0)
-                slope[cells] = self._settle(cells, score)
+                slope[obs] = self._settle(obs, score)
             rows = with_ones(latent[:, : width - 1])
-            hessian = segment_gram(rows, curvature[cells], offsets)
-            return hessian, segment_sum(rows * slope[cells, None], offsets)
+            hessian = segment_gram(rows, curvature[obs], offsets)
+            return hessian, segment_sum(rows * slope[obs, None], offsets)
 
         sizes: list[tuple[int, ...]] = [(width, width), (width,)]
         hessian, gradient = self.datafit.by_task(everything, work, sizes)

@@ -97,7 +97,6 @@ class PartitionedData:
 
     @property
     def plain(self) -> bool:
-        """Whether every observation has a row of its own."""
         columns = self.encoding.columns
         return not self.multi_output and (columns is None or columns.index is None)
 
@@ -115,7 +114,6 @@ class PartitionedData:
 
     @property
     def complete(self) -> bool:
-        """Whether every task has a target for every row, at the same weight."""
         return len(self.tasks) > 1 and all(
             one.complete and len(one.tasks) == len(self.tasks) for one in self.summaries
         )

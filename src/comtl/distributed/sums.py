@@ -20,7 +20,7 @@ class Sums:
 
     @staticmethod
     def added(parts: list[Sums]) -> Sums:
-        """Sum of all, over the tasks that any of them has."""
+        """Sum over all tasks that any of the parts has."""
         if len(parts) == 1:
             return parts[0]
         columns = zip(*(part.totals for part in parts), strict=True)

@@ -234,16 +234,13 @@ def _moved(datafit: Datafit, quadratic: TaskQuadratic, old: State, new: State) -
 
 
 def line_search(datafit: Datafit, old: State, new: State) -> State:
-    """Return the new state, or a point before it on the segment where the objective is lower.
-
-    For a quadratic loss the step is exact. Otherwise it is a Newton step of a convex block, so
-    halving finds a lower point unless the old one is the minimum.
-    """
+    """The new state, or a point before it on the segment where the objective is lower."""
     if datafit.loss.quadratic:
         return new
     loss = datafit.along_segment(old.factors, new.factors)
     before = loss(0.0) + old.regularizer
     share = 1.0
+    # A Newton step of a convex block: halving finds a lower point, unless the old is the minimum.
     for _ in range(25):
         point = old.at(old.factors.interpolate(new.factors, share))
         if loss(share) + point.regularizer <= before:

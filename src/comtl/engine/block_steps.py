@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from ..arrays import Array, namespace
 from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
 from ..factors import Factors, State
-from ..solvers.arrow import solve_arrow
 from ..solvers.conjugate_gradient import conjugate_gradient
-from ..solvers.dense import solve_symmetric
+from ..solvers.dense import solve_arrow, solve_symmetric
 from ..solvers.proximal import proximal_gradient
 from ..solvers.solution import Solution
 from ..solvers.woodbury import coupled_blocks, paired, regular

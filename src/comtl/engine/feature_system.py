@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays import Array, namespace, with_ones
-from ..datafits.block_diagonal import own_columns
+from ..datafits.block_diagonal import unmixed
 from ..datafits.datafit import Datafit, FeaturePenalty, LocalQuadratic
 from ..factors import Factors, State
 from ..solvers.sylvester import TwoTermSylvester
@@ -149,11 +149,7 @@ class FeatureSystem:
     def _by_task(self) -> Callable[[Array], Array] | None:
         """Ridge of each task and of the shared part; None unless ``G`` is held at the identity."""
         state, xp = self.state, self.xp
-        if (
-            self.low_rank.shape[1]
-            or not self.width
-            or not own_columns(self.loadings[:, : self.width])
-        ):
+        if self.low_rank.shape[1] or not self.width or not unmixed(self.loadings[:, : self.width]):
             return None
         sums, level = self.expansion.curvature_sums, self._level()
         ridge = None if state.shared is None else 2.0 * state.shared

@@ -60,7 +60,7 @@ class Scaling:
         scale = np.where(known, self.inverse_scale / np.where(known, units.inverse_scale, 1.0), 0.0)
         target = units.target_scale / self.target_scale
         more = (units.target_shift - self.target_shift) / self.target_scale
-        return sums.turned((scale, scale * units.shift - self.shift), (target, more))
+        return sums.rescaled((scale, scale * units.shift - self.shift), (target, more))
 
     def linear(self, factors: Factors) -> LinearTasks:
         directions, shared = factors.feature_loadings, factors.shared

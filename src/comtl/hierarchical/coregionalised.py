@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.optimize import minimize_scalar
 
 from ..arrays import DENSE_BYTES, DENSE_SIDE, segment_sum
-from ..datafits.block_diagonal import OwnBlocks
+from ..datafits.block_diagonal import TaskBlocks
 from ..engine.problem import OutputColumns
 from ..engine.progress import SILENT, FitProgress
 from ..linear import LinearTasks
@@ -154,7 +154,7 @@ class CentredRows:
         self.root = np.sqrt(weights)
         self.codes = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         self.totals = segment_sum(weights, offsets)
-        self.own = OwnBlocks(design.blocks, self.codes, len(self.totals))
+        self.own = TaskBlocks(design.blocks, self.codes, len(self.totals))
 
     def center(self, values: np.ndarray) -> np.ndarray:
         """Take off the (weighted) mean of each task; values are times the root of the weights."""

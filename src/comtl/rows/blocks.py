@@ -86,11 +86,7 @@ def available_threads() -> int:
 
 @contextmanager
 def single_blas() -> Iterator[None]:
-    """Hold BLAS to one thread for a while, without a say in :func:`available_threads`.
-
-    After each product its threads wait for the next one in a busy loop, which would take the
-    cores away from the threads that work through the rows.
-    """
+    """Hold BLAS to one thread, whose others would wait in a busy loop and take cores from ours."""
     with _blas.single():
         yield
 
@@ -98,11 +94,7 @@ def single_blas() -> Iterator[None]:
 def in_order(
     work: Callable[[Argument], Returned], items: Sequence[Argument], threads: int | None = None
 ) -> Iterator[Returned]:
-    """Yield ``work(item)`` in the order of the items, a few of them at a time.
-
-    At most one result more than there are threads waits to be taken, so that large ones do not
-    pile up.
-    """
+    """Yield ``work(item)`` in the order of the items; only a few results wait at a time."""
     threads = min(available_threads() if threads is None else threads, len(items))
     if threads <= 1:
         yield from map(work, items)
@@ -122,9 +114,9 @@ def in_order(
                 future.cancel()
 
 
-CACHE_CELLS, CACHE_ROWS = 2**18, (512, 4096)
+CACHE_ENTRIES, CACHE_ROWS = 2**18, (512, 4096)
 KERNEL_ROWS, KERNEL_PRODUCT = 48, 10**6
-CHUNK_CELLS, CHUNK_ROWS = {"dense": (2**20, 2**22), "sparse": (2**18, 2**22)}, 2**17
+CHUNK_ENTRIES, CHUNK_ROWS = {"dense": (2**20, 2**22), "sparse": (2**18, 2**22)}, 2**17
 THREAD_WORK = {"dense": 2**24, "sparse": 2**21}
 """Measured in benchmarks/bench_blocks.md and bench_operator.md: cells of a dense block, and its
 least and most rows; rows that one call of BLAS takes, and the product of sizes up to which that
@@ -179,7 +171,7 @@ class RowBlocks:
         self.packed = sparse.issparse(X)
         self.whole = on_device(X)
         self.nnz = int(X.nnz) if self.packed or is_device_sparse(X) else rows * columns
-        least, most = CHUNK_CELLS[self.kind]
+        least, most = CHUNK_ENTRIES[self.kind]
         share = max(self.nnz / max(rows, 1), 1.0)
         size = max(1, min(int(max(least, min(self.nnz // 16, most)) / share), CHUNK_ROWS))
         if self.packed:
@@ -187,7 +179,7 @@ class RowBlocks:
             size = max(size, int(4 * columns / share))
         else:
             fewest, most = CACHE_ROWS
-            self.step = min(max(CACHE_CELLS // max(columns, 1), fewest), most)
+            self.step = min(max(CACHE_ENTRIES // max(columns, 1), fewest), most)
             self.step -= self.step % KERNEL_ROWS
             size = max(size // self.step, 1) * self.step
         if self.whole:

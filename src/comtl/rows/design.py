@@ -146,10 +146,10 @@ def device_moments(X: Array, unit: Array, weights: Array, center: bool) -> tuple
     return mean, second / total
 
 
-_DENSE_CELLS = 2**20
-_DEVICE_CELLS = 2**26
+_DENSE_ENTRIES = 2**20
+_DEVICE_ENTRIES = 2**26
 """Observations of a block that is made dense on a device, which wants larger ones."""
-_SAMPLE_CELLS = (2**19, 2**22)
+_SAMPLE_ENTRIES = (2**19, 2**22)
 """Observations that a covariance of few, or of many columns is made from, at least."""
 
 
@@ -221,7 +221,7 @@ class Design:
     def dense_blocks(self) -> list[tuple[int, int]]:
         """Row ranges to be made dense one at a time."""
         rows, columns = self.shape
-        cells = _DEVICE_CELLS if self.blocks.whole else _DENSE_CELLS
+        cells = _DEVICE_ENTRIES if self.blocks.whole else _DENSE_ENTRIES
         size = max(1, cells // max(columns, 1))
         return [(start, min(start + size, rows)) for start in range(0, rows, size)]
 
@@ -317,5 +317,5 @@ class Covariance:
 def sample_step(rows: int, columns: int, filled: int) -> int:
     """Every how many rows one is enough for the covariance of the columns."""
     if columns <= DENSE_SIDE:
-        return rows * columns // max(_SAMPLE_CELLS[0], 8 * columns**2)
-    return filled // _SAMPLE_CELLS[1]
+        return rows * columns // max(_SAMPLE_ENTRIES[0], 8 * columns**2)
+    return filled // _SAMPLE_ENTRIES[1]

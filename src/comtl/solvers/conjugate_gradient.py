@@ -61,10 +61,7 @@ def conjugate_gradients(
     tol: float,
     max_iter: int,
 ) -> Array:
-    """Solve many systems at once, each as :func:`conjugate_gradient` would: ``right`` is (B, ...).
-
-    A system that is done stays where it is while the others go on.
-    """
+    """Solve many systems ``right`` (B, ...) at once; one that is done stays where it is."""
     xp = namespace(right)
     shape = right.shape[:1] + (1,) * (right.ndim - 1)
     none = xp.zeros(shape, dtype=right.dtype)

@@ -99,10 +99,7 @@ class TwoTermSylvester:
 
 
 def _absorbed(covariance: Covariance, alpha: float, low: Array) -> tuple[Covariance, float, Array]:
-    """Return the equation in a basis that diagonalises ``C`` and makes ``αI - NNᵀ`` the identity.
-
-    With as many columns in ``N`` as rows one such basis costs less than a correction a column.
-    """
+    """The equation in a basis that diagonalises ``C`` and makes ``αI - NNᵀ`` the identity."""
     xp = namespace(low)
     eye = xp.eye(low.shape[0], dtype=low.dtype)
     values, basis = xp.linalg.eigh(alpha * eye - low @ low.T)

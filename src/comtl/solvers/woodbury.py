@@ -37,10 +37,7 @@ def coupled_blocks(
 
 
 def regular(blocks: Array, ridge: Array) -> Array:
-    """Blocks plus ridge, to be inverted however far the ridge lies below the data.
-
-    What is added is lost in rounding unless a block is singular to working precision.
-    """
+    """Blocks plus ridge; what is added to that is lost in rounding unless a block is singular."""
     xp = namespace(blocks)
     size = xp.linalg.trace(blocks) + xp.sum(ridge, axis=-1, keepdims=True)
     speck = 8.0 * xp.finfo(blocks.dtype).eps * size
@@ -49,23 +46,21 @@ def regular(blocks: Array, ridge: Array) -> Array:
 
 
 def solve_coupled_blocks(blocks: Array, low: Array, ridge: Array, right: Array) -> Solution:
-    """Solve the coupled blocks for ``right`` (T, n) by the Woodbury identity.
-
-    ``low_rank`` has as many columns as each block has coupled unknowns, or none.
-    """
+    """Solve the coupled blocks for ``right`` (T, n) by the Woodbury identity."""
     if not low.shape[-1]:
         return Solution(_uncoupled(blocks, ridge, right), "blocks")
     xp = namespace(blocks)
     parts = _slices(blocks)
-    matrix, seen = 0.0, 0.0
+    width, matrix, reduced = low.shape[-1], 0.0, 0.0
     for part in parts:
         inverse = xp.linalg.inv(regular(blocks[..., part, :, :], ridge))
-        more = _capacity(inverse, low[..., part, :], right[..., part, :])
-        matrix, seen = matrix + more[0], seen + more[1]
-    pushed = _pushed(low, right, _coupling(matrix, seen))
+        more = _capacitance(inverse, low[..., part, :], right[..., part, :])
+        matrix, reduced = matrix + more[0], reduced + more[1]
+    coupled = right[..., :width] + low @ _solve_capacitance(matrix, reduced)
+    right = xp.concat([coupled, right[..., width:]], axis=-1)
     if len(parts) > 1:  # Blocks are inverted a second time rather than kept.
-        return Solution(_uncoupled(blocks, ridge, pushed), "woodbury")
-    return Solution((inverse @ pushed[..., None])[..., 0], "woodbury")
+        return Solution(_uncoupled(blocks, ridge, right), "woodbury")
+    return Solution((inverse @ right[..., None])[..., 0], "woodbury")
 
 
 def _slices(blocks: Array) -> list[slice]:
@@ -83,7 +78,7 @@ def _uncoupled(blocks: Array, ridge: Array, right: Array) -> Array:
     return result
 
 
-def _capacity(inverse: Array, low: Array, right: Array) -> tuple[Array, Array]:
+def _capacitance(inverse: Array, low: Array, right: Array) -> tuple[Array, Array]:
     """Capacitance over pairs (column of N, unknown), I - Σ_t n_t n_tᵀ ⊗ J E_t⁻¹ J, but for I."""
     xp, width = namespace(low), low.shape[-1]
     shape = (*low.shape[:-1], width * width)
@@ -93,22 +88,15 @@ def _capacity(inverse: Array, low: Array, right: Array) -> tuple[Array, Array]:
     return pairs.mT @ inner, low.mT @ base
 
 
-def _coupling(matrix: Array, seen: Array) -> Array:
+def _solve_capacitance(matrix: Array, right: Array) -> Array:
     """Solve the system that couples all tasks."""
     xp = namespace(matrix)
-    width = seen.shape[-1]
+    width = right.shape[-1]
     count = width * width
     matrix = paired(matrix, width, width)
     capacitance = xp.eye(count, dtype=matrix.dtype) - 0.5 * (matrix + matrix.mT)
-    answer = xp.linalg.solve(capacitance, xp.reshape(seen, (*seen.shape[:-2], count, 1)))
-    return xp.reshape(answer, seen.shape)
-
-
-def _pushed(low: Array, right: Array, answer: Array) -> Array:
-    """Right side of each task with its part of the answer."""
-    width = low.shape[-1]
-    met = right[..., :width] + low @ answer
-    return namespace(right).concat([met, right[..., width:]], axis=-1)
+    solution = xp.linalg.solve(capacitance, xp.reshape(right, (*right.shape[:-2], count, 1)))
+    return xp.reshape(solution, right.shape)
 
 
 def paired(sums: Array, rows: int, columns: int) -> Array:

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from comtl.datafits import block_diagonal as own_columns
+from comtl.datafits import block_diagonal as unmixed
 from comtl.datafits import rows_datafit as rows_module
-from comtl.datafits.block_diagonal import OwnBlocks, block_diagonal_is_cheaper
+from comtl.datafits.block_diagonal import TaskBlocks, block_diagonal_is_cheaper
 from comtl.rows import blocks as blocks_module
 from comtl.rows.blocks import RowBlocks
 from wide_rows import wide
@@ -63,7 +63,7 @@ def test_blocks_may_cut_tasks_and_tasks_may_be_empty(sizes, dtype, packed, seed)
         patch.setattr(blocks_module, "CACHE_ROWS", (1, 3))
         patch.setattr(blocks_module, "KERNEL_ROWS", 1)
         blocks = RowBlocks(sparse.csr_array(X) if packed else X)
-    rows = pickle.loads(pickle.dumps(OwnBlocks(blocks, codes, len(sizes))))
+    rows = pickle.loads(pickle.dumps(TaskBlocks(blocks, codes, len(sizes))))
     weights = rng.standard_normal((len(sizes), 5)).astype(dtype)
     values = rng.standard_normal(len(codes)).astype(dtype)
     scores, sums = rows.scores(weights), rows.sums(values)
@@ -76,7 +76,7 @@ def test_blocks_may_cut_tasks_and_tasks_may_be_empty(sizes, dtype, packed, seed)
 
 def test_entries_keep_one_copy_of_their_values():
     X = sparse.random_array((30, 8), density=0.5, rng=np.random.default_rng(0), format="csr")
-    rows = OwnBlocks(RowBlocks(X), np.repeat(np.arange(3), 10), 3)
+    rows = TaskBlocks(RowBlocks(X), np.repeat(np.arange(3), 10), 3)
     (block,) = rows._kept[0]
     assert np.shares_memory(block.rows.data, X.data)
     assert block.rows.indices.dtype == X.indices.dtype
@@ -85,7 +85,7 @@ def test_entries_keep_one_copy_of_their_values():
 def test_columns_beyond_an_index_take_a_longer_one():
     X = sparse.csr_array((np.ones(2), np.array([0, 9], np.int32), np.array([0, 1, 2], np.int32)))
     X.resize((2, 2**31 // 8))
-    block = own_columns.OwnBlock.of(0, X, np.array([0, 8]))
+    block = unmixed.TaskBlock.of(0, X, np.array([0, 8]))
     assert block.rows.indices.dtype == np.int64
     assert block.rows.indices.tolist() == [0, 8 * X.shape[1] + 9]
 
@@ -101,5 +101,5 @@ def test_own_columns_are_taken_where_they_cost_less(monkeypatch):
     dense = RowBlocks(np.zeros((3, 2)))
     assert not block_diagonal_is_cheaper(dense, 100, 100, plain=False)
     assert block_diagonal_is_cheaper(dense, 100, 100, plain=True)
-    monkeypatch.setattr(own_columns, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(unmixed, "MAX_ENTRIES", 10)
     assert not taken(1_000, 5, 5)
