@@ -85,7 +85,6 @@ KNOWN_DOCSTRINGS = {
     "TriFactorRegressorCV",
     "fit_table",
     "load",
-    "make_syn1",
     "nonlinearity_evidence",
     "spool_rows",
 }

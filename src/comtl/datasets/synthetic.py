@@ -9,26 +9,14 @@ from collections.abc import Callable
 from types import MappingProxyType
 
 import numpy as np
+from numpy.random import Generator
 from sklearn.utils import Bunch
 
 from .draws import assemble, grouped, related, rows_with
 
-
-def make_syn1(
-    *,
-    n_features: int = 20,
-    n_tasks: int = 30,
-    n_train: int = 25,
-    n_test: int = 75,
-    noise: float = 1.0,
-    random_state: int = 0,
-) -> Bunch:
-    """Return the paper's syn1: three groups of tasks without overlap.
-
-    ``W = F Gᵀ / 2`` with 15 normal latent features ``F``; the tasks of each group combine five
-    latent features of their own.
-
-    Parameters
+Drawn = tuple[np.ndarray, dict[str, np.ndarray]]
+"""Weights (T, P), and what they are made of."""
+PARAMETERS = """Parameters
     ----------
     n_features, n_tasks : int
         Sizes ``P`` and ``T``.
@@ -43,7 +31,39 @@ def make_syn1(
     -------
     Bunch
         ``X, y, task``, the same with ``_test``, the weights ``coef`` (tasks × features) and ``W``
-        (features × tasks), ``F``, ``G`` and the groups as ``task_clusters``. Features have
+        (features × tasks),"""
+"""What the docstrings of the five have in common, in place of their word PARAMETERS."""
+
+
+def maker(draw: Callable[[int, int, Generator], Drawn]) -> Callable[..., Bunch]:
+    """Public function that draws weights and then rows, with the name and docstring of ``draw``."""
+
+    def make(
+        *,
+        n_features: int = 20,
+        n_tasks: int = 30,
+        n_train: int = 25,
+        n_test: int = 75,
+        noise: float = 1.0,
+        random_state: int = 0,
+    ) -> Bunch:
+        rng = np.random.default_rng(random_state)
+        coef, truth = draw(n_features, n_tasks, rng)
+        return assemble(coef, (n_train, n_test), noise, rng, **truth)
+
+    make.__name__ = make.__qualname__ = draw.__name__
+    make.__doc__ = (draw.__doc__ or "").replace("PARAMETERS", PARAMETERS)
+    return make
+
+
+@maker
+def make_syn1(n_features: int, n_tasks: int, rng: Generator) -> Drawn:
+    """Return the paper's syn1: three groups of tasks without overlap.
+
+    ``W = F Gᵀ / 2`` with 15 normal latent features ``F``; the tasks of each group combine five
+    latent features that no other group uses.
+
+    PARAMETERS ``F``, ``G`` and the groups as ``task_clusters``. Features have
         no clusters here, as every latent feature uses all of them.
 
     Examples
@@ -53,42 +73,18 @@ def make_syn1(
     >>> data.X.shape, data.W.shape, data.task_clusters.tolist()[::10]
     ((750, 20), (20, 30), [0, 1, 2])
     """
-    rng = np.random.default_rng(random_state)
     truth = grouped([(0, 5), (5, 10), (10, 15)], n_features, n_tasks, rng)
-    coef = 0.5 * truth["G"] @ truth["F"].T
-    return assemble(coef, (n_train, n_test), noise, rng, **truth)
+    return 0.5 * truth["G"] @ truth["F"].T, truth
 
 
-def make_syn2(
-    *,
-    n_features: int = 20,
-    n_tasks: int = 30,
-    n_train: int = 25,
-    n_test: int = 75,
-    noise: float = 1.0,
-    random_state: int = 0,
-) -> Bunch:
+@maker
+def make_syn2(n_features: int, n_tasks: int, rng: Generator) -> Drawn:
     """Return the paper's syn2: three overlapping groups of tasks.
 
     ``W = F Gᵀ / 2`` as in `make_syn1`, but the groups combine the latent features 1-7, 4-12 and
     9-15.
 
-    Parameters
-    ----------
-    n_features, n_tasks : int
-        Sizes ``P`` and ``T``.
-    n_train, n_test : int
-        Rows of each task.
-    noise : float, default=1.0
-        Standard deviation of the noise.
-    random_state : int, default=0
-        Seed.
-
-    Returns
-    -------
-    Bunch
-        ``X, y, task``, the same with ``_test``, the weights ``coef`` (tasks × features) and ``W``
-        (features × tasks), ``F``, ``G`` and the groups as ``task_clusters``. Features have
+    PARAMETERS ``F``, ``G`` and the groups as ``task_clusters``. Features have
         no clusters here, as every latent feature uses all of them.
 
     Examples
@@ -98,43 +94,19 @@ def make_syn2(
     >>> (data.G[0] != 0).sum(), (data.G[15] != 0).sum()
     (np.int64(7), np.int64(9))
     """
-    rng = np.random.default_rng(random_state)
     truth = grouped([(0, 7), (3, 12), (8, 15)], n_features, n_tasks, rng)
-    coef = 0.5 * truth["G"] @ truth["F"].T
-    return assemble(coef, (n_train, n_test), noise, rng, **truth)
+    return 0.5 * truth["G"] @ truth["F"].T, truth
 
 
-def make_syn3(
-    *,
-    n_features: int = 20,
-    n_tasks: int = 30,
-    n_train: int = 25,
-    n_test: int = 75,
-    noise: float = 1.0,
-    random_state: int = 0,
-) -> Bunch:
+@maker
+def make_syn3(n_features: int, n_tasks: int, rng: Generator) -> Drawn:
     """Return the paper's syn3: two factors with related rows.
 
     ``W = F Gᵀ / 3.5`` with 15 columns each, drawn from N(0, Σ) and N(0, Ω). Σ and Ω are the
     correlation matrices of ``AAᵀ`` with square standard normal ``A``.
 
-    Parameters
-    ----------
-    n_features, n_tasks : int
-        Sizes ``P`` and ``T``.
-    n_train, n_test : int
-        Rows of each task.
-    noise : float, default=1.0
-        Standard deviation of the noise.
-    random_state : int, default=0
-        Seed.
-
-    Returns
-    -------
-    Bunch
-        ``X, y, task``, the same with ``_test``, the weights ``coef`` (tasks × features) and ``W``
-        (features × tasks), ``F``, ``G``, Σ as ``feature_relation`` and Ω as
-        ``task_relation``. There are no clusters.
+    PARAMETERS ``F``, ``G``, Σ as ``feature_relation`` and Ω as ``task_relation``.
+        There are no clusters.
 
     Examples
     --------
@@ -143,44 +115,20 @@ def make_syn3(
     >>> data.F.shape, data.G.shape, data.task_relation.shape
     ((20, 15), (30, 15), (30, 30))
     """
-    rng = np.random.default_rng(random_state)
     truth = related(n_features, n_tasks, rng)
     truth["F"] = rows_with(truth["feature_relation"], 15, rng)
     truth["G"] = rows_with(truth["task_relation"], 15, rng)
-    coef = truth["G"] @ truth["F"].T / 3.5
-    return assemble(coef, (n_train, n_test), noise, rng, **truth)
+    return truth["G"] @ truth["F"].T / 3.5, truth
 
 
-def make_syn4(
-    *,
-    n_features: int = 20,
-    n_tasks: int = 30,
-    n_train: int = 25,
-    n_test: int = 75,
-    noise: float = 1.0,
-    random_state: int = 0,
-) -> Bunch:
+@maker
+def make_syn4(n_features: int, n_tasks: int, rng: Generator) -> Drawn:
     """Return the paper's syn4: three factors, two of them with related rows.
 
     ``W = F S Gᵀ / 2`` with ``F`` (5 columns) and ``G`` (3 columns) as in `make_syn3`, and the core
     ``S`` uniform on (0, 1).
 
-    Parameters
-    ----------
-    n_features, n_tasks : int
-        Sizes ``P`` and ``T``.
-    n_train, n_test : int
-        Rows of each task.
-    noise : float, default=1.0
-        Standard deviation of the noise.
-    random_state : int, default=0
-        Seed.
-
-    Returns
-    -------
-    Bunch
-        ``X, y, task``, the same with ``_test``, the weights ``coef`` (tasks × features) and ``W``
-        (features × tasks), ``F``, ``S``, ``G``, Σ as ``feature_relation`` and Ω as
+    PARAMETERS ``F``, ``S``, ``G``, Σ as ``feature_relation`` and Ω as
         ``task_relation``. There are no clusters.
 
     Examples
@@ -190,45 +138,21 @@ def make_syn4(
     >>> data.F.shape, data.S.shape, data.G.shape
     ((20, 5), (5, 3), (30, 3))
     """
-    rng = np.random.default_rng(random_state)
     truth = related(n_features, n_tasks, rng)
     truth["F"] = rows_with(truth["feature_relation"], 5, rng)
     truth["G"] = rows_with(truth["task_relation"], 3, rng)
     truth["S"] = rng.uniform(size=(5, 3))
-    coef = (truth["F"] @ truth["S"] @ truth["G"].T).T / 2.0
-    return assemble(coef, (n_train, n_test), noise, rng, **truth)
+    return (truth["F"] @ truth["S"] @ truth["G"].T).T / 2.0, truth
 
 
-def make_syn5(
-    *,
-    n_features: int = 20,
-    n_tasks: int = 30,
-    n_train: int = 25,
-    n_test: int = 75,
-    noise: float = 1.0,
-    random_state: int = 0,
-) -> Bunch:
+@maker
+def make_syn5(n_features: int, n_tasks: int, rng: Generator) -> Drawn:
     """Return the paper's syn5: matrix-normal weights.
 
     The columns of ``W`` are related by Ω and its rows by Σ, both as in `make_syn3`.
 
-    Parameters
-    ----------
-    n_features, n_tasks : int
-        Sizes ``P`` and ``T``.
-    n_train, n_test : int
-        Rows of each task.
-    noise : float, default=1.0
-        Standard deviation of the noise.
-    random_state : int, default=0
-        Seed.
-
-    Returns
-    -------
-    Bunch
-        ``X, y, task``, the same with ``_test``, the weights ``coef`` (tasks × features) and ``W``
-        (features × tasks), Σ as ``feature_relation`` and Ω as ``task_relation``. There
-        are no factors and no clusters.
+    PARAMETERS Σ as ``feature_relation`` and Ω as ``task_relation``. There are no
+        factors and no clusters.
 
     Examples
     --------
@@ -237,20 +161,12 @@ def make_syn5(
     >>> data.W.shape, data.feature_relation.shape
     ((20, 30), (20, 20))
     """
-    rng = np.random.default_rng(random_state)
     truth = related(n_features, n_tasks, rng)
     across = rows_with(truth["task_relation"], n_features, rng)
-    coef = across @ np.linalg.cholesky(truth["feature_relation"]).T
-    return assemble(coef, (n_train, n_test), noise, rng, **truth)
+    return across @ np.linalg.cholesky(truth["feature_relation"]).T, truth
 
 
-SYNTHETIC: MappingProxyType[str, Callable[..., Bunch]] = MappingProxyType(
-    {
-        "syn1": make_syn1,
-        "syn2": make_syn2,
-        "syn3": make_syn3,
-        "syn4": make_syn4,
-        "syn5": make_syn5,
-    }
+SYNTHETIC = MappingProxyType(
+    {"syn1": make_syn1, "syn2": make_syn2, "syn3": make_syn3, "syn4": make_syn4, "syn5": make_syn5}
 )
 """The paper's five sets by name."""
