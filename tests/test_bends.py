@@ -194,12 +194,12 @@ def test_bends_cut_short_are_left(monkeypatch, done):
 def test_bends_have_names_people_read():
     hinges = Hinges(np.array([1, 1, 0]), np.array([35.21432, 52300.7, -0.5]))
     assert hinges.names(["pay", "age"]) == [
-        "age beyond 35.21",
-        "age beyond 52301",
-        "pay beyond -0.5",
+        "age above 35.21",
+        "age above 52301",
+        "pay above -0.5",
     ]
     near = Hinges(np.zeros(2, dtype=int), np.array([1.00001, 1.00002]))
-    assert near.names(["x"]) == ["x beyond 1.00001", "x beyond 1.00002"]
+    assert near.names(["x"]) == ["x above 1.00001", "x above 1.00002"]
     assert len(set(Hinges.of(1.7e9 + X[:, :1], np.ones(240)).names(["time"]))) == 4
 
 
@@ -210,12 +210,12 @@ def test_a_bent_model_can_be_looked_at(made, tmp_path):
     names = model.coef_frame().columns.tolist()
     bends = len(model._hinges.columns)
     assert names[:3] == ["x0", "x1", "x2"] and len(names) == 3 + bends
-    assert all(name.startswith(("x0 beyond", "x1 beyond")) for name in names[3:])
+    assert all(name.startswith(("x0 above", "x1 above")) for name in names[3:])
     assert model.task_frame().shape == (6, 2)
     assert model.feature_clusters_.shape == (3 + bends,)
     assert f"{3 + bends} features" in model._summary()
     page = model.report(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "x0 beyond" in page
+    assert "x0 above" in page
     model.save(tmp_path / "m.comtl")
     back = comtl.load(tmp_path / "m.comtl")
     np.testing.assert_array_equal(back.predict(X, task=TASK), model.predict(X, task=TASK))

@@ -57,14 +57,14 @@ def test_fit_tells_of_bends_and_compares_with_models_that_bend(folder):
     assert model.estimator.basis_ == "hinges" and model.model == "hinges"
     scores = model.comparison.overall
     assert scores["model"] < 3.0 and scores["separate"] < 3.0 < 5.0 < scores["mean"]
-    assert "age beyond" in (folder / "page.html").read_text()
+    assert "age above" in (folder / "page.html").read_text()
 
 
 def test_inspect_names_the_bends(folder):
     model = load_model(folder / "model.comtl")
-    names = [f"age beyond {knot:.4g}" for knot in model.estimator._hinges.knots]
+    names = [f"age above {knot:.4g}" for knot in model.estimator._hinges.knots]
     assert model.features == ("age", "sex=f", "sex=m", *names)
-    assert "age beyond" in run(folder, "inspect", "model.comtl")
+    assert "age above" in run(folder, "inspect", "model.comtl")
     found = json.loads(run(folder, "inspect", "model.comtl", "--json"))
     assert found["hinges"] == names and found["features"] == 3
     effects = {one["feature"]: one["mean_effect"] for one in found["strongest"]}

@@ -77,5 +77,5 @@ def test_features_of_a_search_and_of_a_basis_have_names():
     bent = MultitaskRegressor(basis="hinges", cv=3)
     bent.fit(X, np.abs(X[:, 0]), task=np.repeat(["a", "b"], 200))
     names = bent.coef_frame().columns.tolist()
-    assert bent.basis_ == "hinges" and names[0] == "x0" and names[1].startswith("x0 beyond -1.")
+    assert bent.basis_ == "hinges" and names[0] == "x0" and names[1].startswith("x0 above -1.")
     assert view(bent).features == names

@@ -29,8 +29,6 @@ class Case:
 
     def run(self) -> Kept:
         """Make it on one thread."""
-        # The simpler models of comparisons take their starts from NumPy's global generator.
-        np.random.seed(0)  # noqa: NPY002
         with threadpool_limits(1):
             return self.make()
 

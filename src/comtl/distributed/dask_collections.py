@@ -49,8 +49,8 @@ def partitions(X: Any, **others: Any) -> list[dict[str, Any]]:
             columns[name] = _cut(item, name, X)
         if len(columns[name]) != count:
             raise ValueError(
-                f"X has {count} partitions and {name} has {len(columns[name])}; cut both alike, "
-                "for Dask arrays with rechunk, for frames with repartition."
+                f"X has {count} partitions and {name} has {len(columns[name])}; give both the "
+                "same, Dask arrays with rechunk and frames with repartition."
             )
     return [dict(zip(columns, parts, strict=True)) for parts in zip(*columns.values(), strict=True)]
 

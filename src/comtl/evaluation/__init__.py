@@ -1,4 +1,4 @@
-"""What a model is worth beside reference models, on held-out rows."""
+"""Comparison with reference models on held-out rows."""
 
 import warnings
 from typing import Any

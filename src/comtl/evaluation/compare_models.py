@@ -29,10 +29,10 @@ NAMES = ("model", "pooled", "separate", "mean")
 """The model, one ridge model for all tasks, one for each task, and a constant."""
 LEVELS = np.linspace(0.1, 0.9, 9)
 """Probabilities at which intervals are checked."""
-FoldFits = dict[str, tuple[TaskModel, FitInput]]
-"""By name a fitted model, and the held-out rows as it takes them."""
 MANY_ROWS = 5000
 """Rows beyond which one fold is held out rather than each in turn."""
+FoldFits = dict[str, tuple[TaskModel, FitInput]]
+"""By name a fitted model, and the held-out rows as it takes them."""
 
 
 def compare(
@@ -50,8 +50,8 @@ def compare(
 
     Each fold holds out an equal part of every task; beyond 5,000 rows only the first does. The
     reference models choose their penalty by cross-validation on the training rows, and where the
-    model took hinges (``basis="hinges"``) also whether they take the same: the difference is then
-    what is made of tasks.
+    model took hinges (``basis="hinges"``) also whether to take the same: the models then differ
+    only in what they do with tasks.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def compare(
     splits = rows.splits(schema, min(folds, count))
     if count > MANY_ROWS:
         splits = splits[:1]
-    told = progress or (lambda done, total: None)
+    report = progress or (lambda done, total: None)
     parts = []
     for number, (train, test) in enumerate(splits):
         part, rest = rows.take(train), rows.take(test)
@@ -104,17 +104,17 @@ def compare(
         with warnings.catch_warnings():
             # What a fit that stopped early is worth is what is measured here.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            told(3 * number, 3 * len(splits))
+            report(3 * number, 3 * len(splits))
             own = clone(model) if choose is None else choose(part)
             fitted: FoldFits = {"model": (own._fit_quietly(part), rest)}
             for place, name in enumerate(NAMES[1:3], start=1):
-                told(3 * number + place, 3 * len(splits))
+                report(3 * number + place, 3 * len(splits))
                 fitted[name] = simple_fit(name, own, part, rest)
-        judge = _class_losses if schema._classification else _squared_losses
-        parts.append(judge(fitted, before, targets.take(test)))
-    told(3 * len(splits), 3 * len(splits))
-    found = {key: np.concatenate([part[key] for part in parts], axis=-1) for key in parts[0]}
-    return _summed(found, targets.take(np.concatenate([test for _, test in splits])), data)
+        losses_of = _class_losses if schema._classification else _squared_losses
+        parts.append(losses_of(fitted, before, targets.take(test)))
+    report(3 * len(splits), 3 * len(splits))
+    losses = {key: np.concatenate([part[key] for part in parts], axis=-1) for key in parts[0]}
+    return _summarized(losses, targets.take(np.concatenate([test for _, test in splits])), data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,9 +141,9 @@ def _require_model(model: Any) -> None:
 
 def _require_columns(before: _Targets, tasks: np.ndarray) -> None:
     """Refuse a fold that leaves a column of y without anything to learn from."""
-    unseen = tasks[~before.kept.any(axis=0)] if before.values.ndim == 2 else tasks[:0]
-    if unseen.size:
-        few = f"too few observed values to hold some out: {unseen[:10].tolist()}"
+    empty = tasks[~before.kept.any(axis=0)] if before.values.ndim == 2 else tasks[:0]
+    if empty.size:
+        few = f"too few observed values to hold some out: {empty[:10].tolist()}"
         raise ValueError(f"y has columns with {few}. Drop these columns.")
 
 
@@ -154,8 +154,8 @@ def _read_targets(schema: TaskModel, rows: FitInput, data: Observations) -> _Tar
     # The weight of a row is that of each of its observations.
     weights = np.where(missing.T, 0.0, weights.T).T
     if data.multi_output:
-        seen = weights.any(axis=0)  # Other columns are no tasks.
-        values, weights = values[:, seen], weights[:, seen]
+        observed = weights.any(axis=0)  # Other columns are no tasks.
+        values, weights = values[:, observed], weights[:, observed]
         return _Targets(values, weights, np.broadcast_to(np.arange(data.n_tasks), values.shape))
     _, labels = read_rows(schema, rows.X, rows.task)
     codes = np.zeros(len(y), np.intp) if labels is None else encode_tasks(labels, data.tasks)
@@ -163,26 +163,28 @@ def _read_targets(schema: TaskModel, rows: FitInput, data: Observations) -> _Tar
 
 
 def _squared_losses(fitted: FoldFits, before: _Targets, held: _Targets) -> dict[str, np.ndarray]:
-    """Losses (names × targets), and where the model has intervals whether they hold them."""
+    """Losses (names × targets), and whether the intervals hold them where the model has some."""
     truth, kept = held.values, held.kept
-    guesses: list[Any] = [one.predict(own.X, task=own.task) for one, own in fitted.values()]
+    predictions: list[Any] = [one.predict(own.X, task=own.task) for one, own in fitted.values()]
     known = np.where(before.kept, before.values, 0.0)
-    guesses.append(np.average(known, axis=0, weights=before.weights))
-    found = {"losses": np.stack([(truth - guess)[kept] ** 2 for guess in guesses])}
+    predictions.append(np.average(known, axis=0, weights=before.weights))
+    measured = {"losses": np.stack([(truth - guess)[kept] ** 2 for guess in predictions])}
     model, rest = fitted["model"]
     if isinstance(model, IntervalMixin):
         bounds = [model.predict_interval(rest.X, level, task=rest.task) for level in LEVELS]
-        found["inside"] = np.stack([((low <= truth) & (truth <= up))[kept] for low, up in bounds])
-    return found
+        measured["inside"] = np.stack(
+            [((low <= truth) & (truth <= up))[kept] for low, up in bounds]
+        )
+    return measured
 
 
 def _class_losses(fitted: FoldFits, before: _Targets, held: _Targets) -> dict[str, np.ndarray]:
     """Losses and hits (names × targets)."""
     truth, kept = held.values, held.kept
-    # A class may be held out altogether: to the models it has no chance.
+    # A class may be held out altogether: the models give it probability zero.
     classes = np.union1d(before.values[before.kept], truth[kept])
     right = truth[kept][:, None] == classes
-    chances, hits = [], []
+    probabilities, hits = [], []
     for one, own in fitted.values():
         # The threshold may lie elsewhere than at even odds.
         hits.append((one.predict(own.X, task=own.task) == truth)[kept])
@@ -192,11 +194,11 @@ def _class_losses(fitted: FoldFits, before: _Targets, held: _Targets) -> dict[st
         # A fold's model may have seen fewer classes than there are.
         table = np.zeros(right.shape)
         table[:, np.searchsorted(classes, one.classes_)] = chance[kept]
-        chances.append(table)
+        probabilities.append(table)
     shares = _class_shares(before, classes)
-    chances.append(np.broadcast_to(shares, (*truth.shape, len(classes)))[kept])
+    probabilities.append(np.broadcast_to(shares, (*truth.shape, len(classes)))[kept])
     hits.append((classes[shares.argmax(axis=-1)] == truth)[kept])
-    losses = [0.5 * ((chance - right) ** 2).sum(axis=1) for chance in chances]
+    losses = [0.5 * ((chance - right) ** 2).sum(axis=1) for chance in probabilities]
     return {"losses": np.stack(losses), "hits": np.stack(hits)}
 
 
@@ -207,21 +209,21 @@ def _class_shares(before: _Targets, classes: np.ndarray) -> np.ndarray:
     return np.average(members, axis=0, weights=weights)
 
 
-def _summed(found: dict[str, np.ndarray], held: _Targets, data: Observations) -> Comparison:
+def _summarized(measured: dict[str, np.ndarray], held: _Targets, data: Observations) -> Comparison:
     codes, weights = held.codes[held.kept], held.weights[held.kept]
     rows, counts = (np.bincount(one, minlength=data.n_tasks) for one in (data.codes, codes))
     shares = weights / np.bincount(codes, weights)[codes]
-    losses = dict(zip(NAMES, found["losses"], strict=True))
+    losses = dict(zip(NAMES, measured["losses"], strict=True))
     gaps = {name: losses[name] - losses["model"] for name in NAMES[1:]}
-    inside, hits = found.get("inside"), found.get("hits")
-    shape: Callable[[Any], Any] = np.sqrt if hits is None else lambda v: v
+    inside, hits = measured.get("inside"), measured.get("hits")
+    metric: Callable[[Any], Any] = np.sqrt if hits is None else lambda v: v
     return Comparison(
         data.tasks,
         rows,
         counts,
         "RMSE" if hits is None else "Brier score",
-        {name: shape(_by_task(loss, codes, shares, counts)) for name, loss in losses.items()},
-        {name: float(shape(np.average(loss, weights=weights))) for name, loss in losses.items()},
+        {name: metric(_by_task(loss, codes, shares, counts)) for name, loss in losses.items()},
+        {name: float(metric(np.average(loss, weights=weights))) for name, loss in losses.items()},
         None if hits is None else _accuracy(hits, weights),
         {name: _by_task(gap, codes, shares, counts) for name, gap in gaps.items()},
         {name: _standard_error(gap, codes, shares, counts) for name, gap in gaps.items()},
@@ -236,7 +238,7 @@ def _accuracy(hits: np.ndarray, weights: np.ndarray) -> dict[str, float]:
 
 
 def _by_task(values: Any, codes: np.ndarray, shares: Any, counts: np.ndarray) -> np.ndarray:
-    """Means of tasks; ``class_probabilities`` are those of rows in the weight of their task."""
+    """Means of tasks; ``shares`` are those of rows in the weight of their task."""
     return np.where(counts > 0, np.bincount(codes, shares * values, len(counts)), np.nan)
 
 

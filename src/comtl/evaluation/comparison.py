@@ -1,4 +1,4 @@
-"""What was measured on held-out rows, task by task."""
+"""Errors on held-out rows by task, and the verdict on them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Comparison:
         all tasks, or for each column of y); NaN where no row was held out.
     overall : dict of str to float
         Metric of all held-out rows. Columns of a two-dimensional y are taken together as they are,
-        which tells something only where they are of one unit; else look at ``errors``.
+        which means something only where they are of one unit; else look at ``errors``.
     accuracy : dict of str to float, or None
         Share of held-out rows whose class was right; None for a regressor.
     loss_reduction, loss_reduction_se : dicts of str to ndarray of shape (n_tasks,)
@@ -68,7 +68,7 @@ class Comparison:
         each of the reference models "pooled", "separate" and "mean", and the standard error of
         that difference (NaN below two rows).
     nominal, coverage : ndarrays of shape (n_levels,), or None
-        Probabilities asked of the intervals, and shares of held-out targets found in them; None
+        Probabilities of the intervals, and shares of held-out targets that lie in them; None
         where the model has no intervals.
     test_weights : ndarray of shape (n_tasks,), or None
         Weight of the rows of each task that were held out; None: as many as there are.
@@ -144,9 +144,9 @@ class Comparison:
 
         Rows vary within tasks and gains vary between them: the larger standard error counts.
         """
-        seen = (self.held_out > 0) & np.isfinite(self.loss_reduction[name])
+        tested = (self.held_out > 0) & np.isfinite(self.loss_reduction[name])
         gains, errors, held = (
-            values[seen]
+            values[tested]
             for values in (self.loss_reduction[name], self.loss_reduction_se[name], self.held_out)
         )
         if not len(gains):

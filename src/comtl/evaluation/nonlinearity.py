@@ -1,6 +1,4 @@
-"""Whether rows speak for hinges: two mixed models tell, where a stack with hinges takes many
-fits.
-"""
+"""Whether hinges are worth a try, by two mixed models rather than the many fits of a stack."""
 
 from __future__ import annotations
 
@@ -19,17 +17,16 @@ from ..stacking.multitask import MultitaskModel
 from ..stacking.shared_fits import fit_members
 
 MIN_LOG_EVIDENCE = 3.0
-"""Log marginal likelihood, twenty to one, beyond which hinges are worth a try; see
-benchmarks/bench_bend_evidence.md."""
+"""Log marginal likelihood, twenty to one, from which hinges are worth a try; see
+benchmarks/bench_nonlinearity.md."""
 MOST_STEPS = 100
-"""Steps of either model, so that it takes no longer than a stack where the marginal likelihood has
-no top."""
+"""Iterations of either model: the marginal likelihood may have no maximum."""
 
 
 def nonlinearity_evidence(
     model: MultitaskModel, X: Any, y: Any, task: Any = None, sample_weight: Any = None
 ) -> float:
-    """How much more likely hinges make the targets: a difference of log marginal likelihood.
+    """Log marginal likelihood that hinges add: whether ``basis="hinges"`` is worth a try.
 
     Two mixed models are fitted to all rows, one with the hinges that ``basis="hinges"`` would try,
     which takes a small part of the time of a stack. Above 3 (twenty to one) hinges are worth a try;
@@ -56,10 +53,10 @@ def nonlinearity_evidence(
     >>> rng = np.random.default_rng(0)
     >>> task, age = np.repeat(np.arange(8), 50), rng.uniform(20, 60, 400)
     >>> level, noise = rng.normal(size=8)[task], rng.normal(size=400)
-    >>> straight, bent = age + level + noise, np.abs(age - 40) + level + noise
-    >>> nonlinearity_evidence(MultitaskRegressor(), age[:, None], straight, task) > 0
+    >>> linear, hinge = age + level + noise, np.abs(age - 40) + level + noise
+    >>> nonlinearity_evidence(MultitaskRegressor(), age[:, None], linear, task) > 0
     False
-    >>> nonlinearity_evidence(MultitaskRegressor(), age[:, None], bent, task) > 100
+    >>> nonlinearity_evidence(MultitaskRegressor(), age[:, None], hinge, task) > 100
     True
     """
     if not isinstance(model, MultitaskModel):
@@ -77,11 +74,11 @@ def nonlinearity_evidence(
         return 0.0
     # Stacks take weights as they are, but as a number of rows they would decide alone.
     data = replace(data, weights=data.weights / data.weights.mean())
-    bent, plain = (schema._table(data, one) for one in (hinges, Hinges.none()))
-    return _evidence(schema, bent) - _evidence(schema, plain)
+    with_hinges, without = (schema._table(data, one) for one in (hinges, Hinges.none()))
+    return _log_evidence(schema, with_hinges) - _log_evidence(schema, without)
 
 
-def _evidence(schema: MultitaskModel, table: Candidate) -> float:
+def _log_evidence(schema: MultitaskModel, table: Candidate) -> float:
     """Log marginal likelihood of a mixed model of the observations."""
     kind = HierarchicalClassifier if schema._classification else HierarchicalRegressor
     mixed = kind("isotropic", shrink_common=True, max_iter=MOST_STEPS)

@@ -20,30 +20,25 @@ from ..rows.reading import read_rows
 from ..stacking.hinges import Hinges
 from ..stacking.multitask import MultitaskModel
 
+KINDS: dict[tuple[str, bool], Any] = {
+    ("pooled", False): PooledRegressor,
+    ("pooled", True): PooledClassifier,
+    ("separate", False): IndependentRegressor,
+    ("separate", True): IndependentClassifier,
+}
+"""Reference models by name and whether they classify."""
 PENALTIES = tuple(10.0**power for power in range(-2, 4))
 
 
 def choose_hinges(model: Any) -> Hinges:
-    """Bends that a fitted model took; none for models that have no use for them."""
+    """Hinges of a fitted model; none for other models."""
     return model._hinges if isinstance(model, MultitaskModel) else Hinges.none()
 
 
 def simple_model(name: str, like: TaskModel, rows: FitInput) -> TaskModel:
-    """Ridge model, not fitted, with the penalty that cross-validation on these rows finds best.
+    """Ridge model "pooled" or "separate", not fitted, with the cross-validated penalty.
 
-    Parameters
-    ----------
-    name : {"pooled", "separate"}
-        One model for all tasks, or one for each.
-    like : estimator
-        Whose kind, regressor or classifier, and task column it takes.
-    rows : Rows
-        What it will be fitted to.
-
-    Returns
-    -------
-    estimator
-        The model.
+    It is a regressor or classifier with the task column of ``like``.
     """
     return _tuned(name, like._classification, like.task_column, rows)[1]
 
@@ -53,15 +48,15 @@ def simple_fit(
 ) -> tuple[TaskModel, FitInput]:
     """Reference model fitted to ``part``, and ``rest`` as that model takes it.
 
-    Where ``like``, a fitted model, took hinges, the reference has the choice of the same hinges,
-    by cross-validation: what tells the two apart is what they do with tasks.
+    It may take the hinges of ``like``, a fitted model, by cross-validation: then the two differ
+    only in what they do with tasks.
     """
-    found = [(*_tuned(name, like._classification, like.task_column, part), part, rest)]
+    candidates = [(*_tuned(name, like._classification, like.task_column, part), part, rest)]
     hinges = choose_hinges(like)
     if len(hinges.columns):
-        bent, bent_rest = (_with_hinges(hinges, like, rows) for rows in (part, rest))
-        found.append((*_tuned(name, like._classification, None, bent), bent, bent_rest))
-    _, model, train, test = min(found, key=lambda one: one[0])
+        wide, wide_rest = (_with_hinges(hinges, like, rows) for rows in (part, rest))
+        candidates.append((*_tuned(name, like._classification, None, wide), wide, wide_rest))
+    _, model, train, test = min(candidates, key=lambda one: one[0])
     return model._fit_quietly(train), test
 
 
@@ -75,13 +70,8 @@ def _tuned(
     name: str, classes: bool, task_column: str | int | None, rows: FitInput
 ) -> tuple[float, TaskModel]:
     """Held-out loss and model of the best penalty."""
-    kinds = {
-        ("pooled", False): PooledRegressor,
-        ("pooled", True): PooledClassifier,
-        ("separate", False): IndependentRegressor,
-        ("separate", True): IndependentClassifier,
-    }
-    kind: Any = kinds[name, classes]
-    settings = [kind(alpha, task_column=task_column) for alpha in PENALTIES]
-    found = search(clone(settings[0]), settings, rows, cv=3)
-    return float(found.mean[found.best]), settings[found.best]
+    kind = KINDS[name, classes]
+    # A seed, so that what is drawn for a start does not depend on what ran before.
+    settings = [kind(alpha, task_column=task_column, random_state=0) for alpha in PENALTIES]
+    result = search(clone(settings[0]), settings, rows, cv=3)
+    return float(result.mean[result.best]), settings[result.best]

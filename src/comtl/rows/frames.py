@@ -163,7 +163,7 @@ def read_tasks(values: Any, name: str = "task") -> np.ndarray:
     if missing.any():
         raise ValueError(
             f"{name} has {missing.sum()} missing labels (None or NaN), the first in row "
-            f"{missing.argmax()}. Drop these rows or give them a task of their own."
+            f"{missing.argmax()}. Drop these rows or name their task."
         )
     labels = one_kind(array, name)
     kind = labels.dtype.kind

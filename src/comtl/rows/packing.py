@@ -49,7 +49,7 @@ def pack_tasks(
     if not len(Xs):
         raise ValueError("Xs and ys are empty; give at least one task.")
     if len(np.unique(labels)) < len(labels):
-        raise ValueError("tasks holds the same label twice; give each task a label of its own.")
+        raise ValueError("tasks holds the same label twice; give each task another label.")
     blocks: list[Any] = [X if is_frame(X) or sparse.issparse(X) else np.asarray(X) for X in Xs]
     targets = [np.asarray(y) for y in ys]
     for label, X, y in zip(labels.tolist(), blocks, targets, strict=True):

@@ -40,7 +40,7 @@ class Hinges:
 
     @classmethod
     def of(cls, X: Any, weights: np.ndarray) -> Hinges:
-        """Bends for the continuous columns of rows with these weights, dense or sparse."""
+        """Hinges for the continuous columns of rows with these weights, dense or sparse."""
         found = [_knots(*column) for column in _columns(X, np.asarray(weights, dtype=np.float64))]
         columns = np.repeat(np.arange(len(found)), [len(knots) for knots in found])
         return cls(columns, np.concatenate([np.zeros(0), *found]))
@@ -63,8 +63,8 @@ class Hinges:
     def names(self, given: Sequence[str]) -> list[str]:
         """Names of the hinges, where the columns of X have these."""
         for digits in (4, 8, 17):
-            bends = zip(self.columns.tolist(), self.knots.tolist(), strict=True)
-            named = [f"{given[column]} beyond {_shown(knot, digits)}" for column, knot in bends]
+            hinges = zip(self.columns.tolist(), self.knots.tolist(), strict=True)
+            named = [f"{given[column]} above {_shown(knot, digits)}" for column, knot in hinges]
             if len(set(named)) == len(named):
                 break
         return named

@@ -31,7 +31,7 @@ def read_tasks(values: pa.ChunkedArray, name: str, task_as_text: bool = False) -
         raise TableError(
             f"{count_noun(int(missing.sum()), 'row')} without a task in column {name!r}, the "
             "first is "
-            f"row {missing.argmax() + 1}: drop these rows, or give them a task of their own. Where "
+            f"row {missing.argmax() + 1}: drop these rows, or name their task. Where "
             f"NA or null is a name, pass --category {name}."
         )
     return labels
