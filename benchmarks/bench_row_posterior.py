@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from comtl.datafits.gram_datafit import GramDatafit
-from comtl.hierarchical.covariances import Factor
+from comtl.hierarchical.covariances import EffectCovariance
 from comtl.hierarchical.likelihoods import Gaussian, GaussianRows, Likelihood
 from comtl.hierarchical.logistic_bound import Bernoulli, BernoulliRows
 from comtl.hierarchical.posterior import Prior
@@ -53,7 +53,7 @@ def main() -> None:
     print("| classes: Grams | rows | ratio |")
     print("| --- " * 9 + "|")
     for P in (60, 120, 240, 480):
-        prior = Prior(Factor.isotropic(0.5, 0.5, P), np.ones(TASKS), 1.0, 1.0)
+        prior = Prior(EffectCovariance(0.5 * np.eye(P + 1)), np.ones(TASKS), 1.0, 1.0)
         for share in (0.75, 1.0, 1.5, 2.0, 4.0, 8.0):
             n = max(int(P / share), 2)
             cells = [str(P), str(n), f"{share:g}"]

@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 from small_tables import SEEDS, Split, error, tables
 
 from comtl import HierarchicalRegressor, MultitaskRegressor
-from comtl.hierarchical.hierarchical_model import HierarchicalModel
-
-ASKED = HierarchicalModel._covariance_family
+from comtl.hierarchical import hierarchical_model
+from comtl.hierarchical.em import fit_em
 
 
 def measured(model, split: Split) -> float:
@@ -33,13 +32,12 @@ def single(structure: str, split: Split) -> tuple[float, float]:
 def stacks(split: Split) -> tuple[float, float]:
     """Stacks of members with free and with shrunk common slopes."""
     shrunk = measured(MultitaskRegressor(), split)
-    HierarchicalModel._covariance_family = property(
-        lambda model: replace(ASKED.fget(model), shrink=False)
-    )
-    try:
+
+    def free(*args, **options):
+        return fit_em(*args, **options | {"shrink_common": False})
+
+    with mock.patch.object(hierarchical_model, "fit_em", free):
         return measured(MultitaskRegressor(), split), shrunk
-    finally:
-        HierarchicalModel._covariance_family = ASKED
 
 
 def main() -> None:

@@ -7,26 +7,53 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from comtl import HierarchicalClassifier, HierarchicalRegressor
 from comtl.arrays import segment_forms
 from comtl.datafits.gram_datafit import GramDatafit
-from comtl.hierarchical import em as evidence
-from comtl.hierarchical.covariance_fit import STRUCTURES, CovarianceFamily
-from comtl.hierarchical.covariances import Diagonal, Factor, Full, InterceptOnly
-from comtl.hierarchical.em import MIN_PLAIN_STEPS, maximise
+from comtl.hierarchical import em, hierarchical_model
+from comtl.hierarchical.covariances import (
+    COVARIANCE_FAMILIES,
+    CovarianceFamily,
+    Diagonal,
+    EffectCovariance,
+    Factor,
+    Full,
+    InterceptOnly,
+    Isotropic,
+)
+from comtl.hierarchical.em import MIN_PLAIN_STEPS, fit_em, maximise
 from comtl.hierarchical.likelihoods import Gaussian, GaussianRows
 from comtl.hierarchical.logistic_bound import Bernoulli
 from comtl.hierarchical.posterior import Prior
 from comtl.hierarchical.row_posterior import TaskRows
 from comtl.rows.design import Design
 
+
+class Spiked(CovarianceFamily):
+    """A family of a user: one variance and one correlation of all slopes."""
+
+    def project(self, moment):
+        slopes = moment[:-1, :-1]
+        each = np.diagonal(slopes).mean()
+        between = (slopes.sum() - np.trace(slopes)) / max(slopes.size - len(slopes), 1)
+        matrix = np.zeros_like(moment)
+        matrix[:-1, :-1] = between + (each - between) * np.eye(len(slopes))
+        matrix[-1, -1] = moment[-1, -1]
+        return matrix
+
+    def groups(self, size):
+        return np.append(np.zeros(size - 1, dtype=int), 1)
+
+
 FAMILIES = [
-    CovarianceFamily("intercept"),
-    CovarianceFamily("isotropic"),
-    CovarianceFamily("diagonal"),
-    CovarianceFamily("full"),
-    CovarianceFamily("full", prior_weight=1.0),
-    CovarianceFamily("factor", 1),
-    CovarianceFamily("factor", 2),
+    InterceptOnly(),
+    Isotropic(),
+    Diagonal(),
+    Full(),
+    Full(prior_weight=1.0),
+    Factor(1),
+    Factor(2),
+    Spiked(),
 ]
 
 
@@ -48,21 +75,19 @@ def grams(X, y, weights, offsets):
     return GramDatafit.of_rows(Design.plain(X), y, weights, offsets)
 
 
-def structures(features, rng):
+MEMBERS = [InterceptOnly(), Diagonal(), Isotropic(), Factor(1), Full(), Spiked()]
+
+
+def covariances(features, rng):
+    """One of each family."""
     A = rng.standard_normal((features + 1, features + 1))
-    return [
-        InterceptOnly(0.7, features),
-        Diagonal(0.7, rng.uniform(0.1, 1.0, features)),
-        Factor.isotropic(0.7, 0.4, features),
-        Factor(0.7, 0.2, rng.standard_normal((features, 1)), 1),
-        replace(Full.about(np.ones(features + 1), 1.0), matrix=A @ A.T),
-    ]
+    return [family.estimate(A @ A.T, 1) for family in MEMBERS]
 
 
 def dense(X, y, weights, code, prior):
     """Restricted likelihood and posterior of β + u_t from the normal law of all rows."""
     rows = np.column_stack([X, np.ones(len(y))])
-    B, q = prior.structure.covariance, rows.shape[1]
+    B, q = prior.covariance.matrix, rows.shape[1]
     tasks = len(prior.noise)
     same = code[:, None] == code
     # A weight of w is w rows: their mean has the variance of the noise over w.
@@ -85,7 +110,7 @@ def dense(X, y, weights, code, prior):
     extra = weights - 1.0
     log += -0.5 * np.sum(extra * np.log(2 * np.pi * prior.noise[code]) + np.log(weights))
     C = np.linalg.inv(stiff)
-    effects, covariances = [], []
+    effects, spread = [], []
     for t in range(tasks):
         own = code == t
         cross = B @ rows[own].T
@@ -94,32 +119,32 @@ def dense(X, y, weights, code, prior):
         gain = gain @ precision
         effects.append(gain @ gap)
         left = np.eye(q) - gain @ rows
-        covariances.append(B - gain[:, own] @ cross.T + left @ C @ left.T)
-    return log, mean, np.array(effects), np.array(covariances)
+        spread.append(B - gain[:, own] @ cross.T + left @ C @ left.T)
+    return log, mean, np.array(effects), np.array(spread)
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", range(len(MEMBERS)))
 @pytest.mark.parametrize("mean_variance", [np.inf, 0.8])
 def test_posterior_and_evidence_equal_those_of_the_dense_normal(number, mean_variance):
     X, y, weights, offsets, code = problem(number, rows=9)
-    structure = structures(X.shape[1], np.random.default_rng(number))[number]
+    covariance = covariances(X.shape[1], np.random.default_rng(number))[number]
     noise = np.random.default_rng(1).uniform(0.3, 1.0, len(offsets) - 1)
-    prior = Prior(structure, noise, 0.5, mean_variance)
+    prior = Prior(covariance, noise, 0.5, mean_variance)
     found = Gaussian(False, grams(X, y, weights, offsets)).infer(prior)
-    log, mean, effects, covariances = dense(X, y, weights, code, prior)
+    log, mean, effects, spread = dense(X, y, weights, code, prior)
     np.testing.assert_allclose(found.log_evidence, log, rtol=1e-9)
     np.testing.assert_allclose(found.mean, mean, atol=1e-9)
     np.testing.assert_allclose(found.effects, effects, atol=1e-9)
-    np.testing.assert_allclose(found.covariances, covariances, atol=1e-9)
+    np.testing.assert_allclose(found.covariances, spread, atol=1e-9)
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", range(len(MEMBERS)))
 def test_the_quadratic_of_the_scales_is_that_of_expected_errors(number):
     """By drawing effects from their posterior."""
     X, y, weights, offsets, code = problem(number, rows=9)
-    structure = structures(X.shape[1], np.random.default_rng(number))[number]
+    covariance = covariances(X.shape[1], np.random.default_rng(number))[number]
     tasks = len(offsets) - 1
-    prior = Prior(structure, np.full(tasks, 0.5), 0.5, np.inf)
+    prior = Prior(covariance, np.full(tasks, 0.5), 0.5, np.inf)
     found = Gaussian(False, grams(X, y, weights, offsets)).infer(prior)
     one = np.ones(X.shape[1] + 1)
     # With all scales at one the expected errors are those of the posterior itself.
@@ -136,11 +161,10 @@ def test_the_quadratic_of_the_scales_is_that_of_expected_errors(number):
     np.testing.assert_allclose(value, found.squares.sum() / 0.5, rtol=1e-8)
 
 
-def climbed(likelihood, family, size, **options):
-    """All stages of a fit, with some steps that go beyond the one before."""
-    return list(
-        family.fit_em(likelihood, size, **{"max_iter": MIN_PLAIN_STEPS + 20, "tol": 0.0, **options})
-    )
+def fit(likelihood, family, size, **options):
+    """All steps of a fit, some of them extrapolated."""
+    options = {"max_iter": MIN_PLAIN_STEPS + 20, "tol": 0.0, **options}
+    return list(fit_em(likelihood, family, size, **options))
 
 
 def never_falls(stages, energy=0.0):
@@ -166,7 +190,7 @@ def never_falls(stages, energy=0.0):
 def test_the_evidence_never_falls(seed, family, heteroscedastic, tasks):
     X, y, weights, offsets, _ = problem(seed, tasks)
     likelihood = Gaussian(heteroscedastic, grams(X, y, weights, offsets))
-    stages = climbed(likelihood, family, (tasks, X.shape[1]))
+    stages = fit(likelihood, family, (tasks, X.shape[1]))
     assert never_falls(stages, weights @ y**2)
 
 
@@ -192,7 +216,7 @@ def test_the_evidence_never_falls_with_columns_that_depend_on_each_other(seed, f
         likelihood = GaussianRows(False, TaskRows.of(rows, y, weights, offsets))
     else:
         likelihood = Gaussian(False, grams(X, y, weights, offsets))
-    stages = climbed(likelihood, family, (8, X.shape[1]), max_iter=60)
+    stages = fit(likelihood, family, (8, X.shape[1]), max_iter=60)
     assert np.isinf(stages[-1].prior.mean_variance)
     assert never_falls(stages, weights @ y**2)
     # Of the direction that the rows leave open the common slopes have nothing.
@@ -206,7 +230,7 @@ def test_the_bound_of_classes_never_falls(seed, family, tasks):
     X, y, weights, offsets, _ = problem(seed, tasks)
     rows = np.column_stack([X, np.ones(len(y))])
     likelihood = Bernoulli.of(rows, np.where(y > 0, 1.0, -1.0), weights, offsets)
-    assert never_falls(climbed(likelihood, family, (tasks, X.shape[1])))
+    assert never_falls(fit(likelihood, family, (tasks, X.shape[1])))
 
 
 def test_the_bound_lies_below_the_evidence_of_classes():
@@ -216,7 +240,7 @@ def test_the_bound_lies_below_the_evidence_of_classes():
     rows = np.ones((12, 2)) * [0.0, 1.0]
     offsets = np.array([0, 6, 12])
     likelihood = Bernoulli.of(rows, signs, np.ones(12), offsets)
-    prior = Prior(InterceptOnly(0.5, 1), np.ones(2), 1.0, 1.0)
+    prior = Prior(EffectCovariance(np.diag([0.0, 0.5])), np.ones(2), 1.0, 1.0)
     for _ in range(50):
         posterior = likelihood.infer(prior)
         likelihood, prior = likelihood.updated(prior, posterior, 0.0)
@@ -235,23 +259,29 @@ def test_the_bound_lies_below_the_evidence_of_classes():
     assert evidence - 0.5 < bound <= evidence
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=str)
+def isotropic_start(likelihood, features):
+    """Covariance that the prior of a full one is about."""
+    *_, stage = fit(likelihood, Isotropic(), (12, features), max_iter=3000, tol=1e-11)
+    return stage.prior.covariance.raised(1e-3)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: type(f).__name__)
 def test_a_maximum_is_flat(family):
     """At the end no change of noise or scale raises the evidence."""
     X, y, weights, offsets, _ = problem(3, tasks=12, rows=12)
     likelihood = Gaussian(False, grams(X, y, weights, offsets))
-    *_, end = climbed(likelihood, family, (12, X.shape[1]), max_iter=3000, tol=1e-11)
+    *_, end = fit(likelihood, family, (12, X.shape[1]), max_iter=3000, tol=1e-11)
     best = end.objective
-    groups = end.prior.structure.groups.max() + 1
+    covariance, groups = end.prior.covariance, family.groups(X.shape[1] + 1)
+    if isinstance(family, Full):
+        family = family.with_prior(isotropic_start(likelihood, X.shape[1]))
     for share in (0.99, 1.01):
         louder = replace(end.prior, noise=end.prior.noise * share)
-        assert likelihood.infer(louder).log_evidence + end.prior.structure.log_prior < best + 1e-4
-        for number in range(groups):
-            scales = np.ones(groups)
-            scales[number] = share
-            structure = end.prior.structure.rescaled(scales)
-            value = likelihood.infer(end.prior.with_structure(structure)).log_evidence
-            assert value + structure.log_prior < best + 1e-4
+        assert likelihood.infer(louder).log_evidence + family.log_prior(covariance) < best + 1e-4
+        for number in np.unique(groups):
+            other = covariance.rescaled(np.where(groups == number, share, 1.0))
+            value = likelihood.infer(replace(end.prior, covariance=other)).log_evidence
+            assert value + family.log_prior(other) < best + 1e-4
 
 
 def test_expansion_is_faster_than_plain_steps():
@@ -262,38 +292,69 @@ def test_expansion_is_faster_than_plain_steps():
     y = X[:, 0] + 0.05 * rng.standard_normal(tasks)[code] + rng.standard_normal(len(code))
     data = grams(X, y, np.ones(len(y)), np.arange(0, len(y) + 1, rows))
     likelihood = Gaussian(False, data)
-    prior = Prior(Factor.isotropic(0.1, 0.1, 4), np.full(tasks, 0.5), 0.5, np.inf)
-    *_, fast = maximise(likelihood, prior, max_iter=20, tol=0.0)
+    prior = Prior(EffectCovariance(0.1 * np.eye(5)), np.full(tasks, 0.5), 0.5, np.inf)
+    *_, fast = maximise(likelihood, Isotropic(), prior, max_iter=20, tol=0.0)
     plain, stage = prior, None
     for _ in range(20):
         stage = likelihood.infer(plain)
-        structure = plain.structure.fitted(stage.moments, tasks)
-        _, plain = likelihood.updated(plain.with_structure(structure), stage, 0.0)
+        covariance = Isotropic().estimate(stage.moments, tasks)
+        _, plain = likelihood.updated(replace(plain, covariance=covariance), stage, 0.0)
     assert fast.posterior.log_evidence > likelihood.infer(plain).log_evidence + 1e-3
 
 
-@pytest.mark.parametrize("number", range(5))
-def test_a_covariance_further_on(number):
-    rng = np.random.default_rng(number)
-    before, now = (structures(3, rng)[number] for _ in range(2))
-    same = now.extrapolated(before, 0.0)
-    np.testing.assert_allclose(same.covariance, now.covariance, atol=1e-9)
+@pytest.mark.parametrize("number", range(len(MEMBERS)))
+def test_extrapolated_covariances(number):
+    rng, family = np.random.default_rng(number), MEMBERS[number]
+    before, now = (covariances(3, rng)[number] for _ in range(2))
+
+    def ahead(before, now, share):
+        return family.extrapolated(before, now, share).matrix
+
+    np.testing.assert_allclose(ahead(before, now, 0.0), now.matrix, atol=1e-9)
     # Variances go on by the ratio of the last step, and what did not change stays.
-    doubled = replace(now.rescaled(np.full(now.groups.max() + 1, 2.0**0.5)))
-    ahead = doubled.extrapolated(now, 1.0)
+    doubled = now.rescaled(np.full(4, 2.0**0.5))
     if number != 3:  # Directions go on in a straight line.
-        np.testing.assert_allclose(ahead.covariance, 4.0 * now.covariance, rtol=1e-8)
-    np.testing.assert_allclose(now.extrapolated(now, 5.0).covariance, now.covariance, atol=1e-9)
-    assert np.linalg.eigvalsh(now.extrapolated(before, 3.0).covariance).min() > -1e-9
+        np.testing.assert_allclose(ahead(now, doubled, 1.0), 4.0 * now.matrix, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(ahead(now, now, 5.0), now.matrix, atol=1e-9)
+    further = ahead(before, now, 3.0)
+    assert np.linalg.eigvalsh(further).min() > -1e-9
+    np.testing.assert_allclose(family.project(further), further, atol=1e-9 * np.abs(further).max())
 
 
-def test_directions_go_on_whatever_their_rotation():
+@pytest.mark.parametrize("number", range(len(MEMBERS)))
+def test_no_member_of_a_family_is_more_likely_than_the_projection(number):
+    rng, family = np.random.default_rng(number), MEMBERS[number]
+    A = rng.standard_normal((5, 9))
+    moment = A @ A.T / 9
+
+    def log_likelihood(covariance):
+        values, basis = covariance.eigen
+        return -np.log(values).sum() - np.trace(basis.T @ moment @ basis / values)
+
+    best = family.estimate(9 * moment, 9)
+    np.testing.assert_allclose(family.estimate(best.matrix, 1).matrix, best.matrix, atol=1e-12)
+    for _ in range(50):
+        near = best.matrix + 0.02 * np.diag(rng.standard_normal(5))
+        near = near + 0.02 * rng.standard_normal() * (best.matrix > 0.0)
+        near = family.estimate(near, 1)
+        assert log_likelihood(near) <= log_likelihood(best) + 1e-9
+
+
+def test_a_family_is_one_class_and_a_line_in_the_registry(monkeypatch):
+    monkeypatch.setitem(COVARIANCE_FAMILIES, "spiked", Spiked)
+    monkeypatch.setattr(hierarchical_model, "STRUCTURES", tuple(COVARIANCE_FAMILIES))
     rng = np.random.default_rng(0)
-    turn = np.linalg.qr(rng.standard_normal((2, 2)))[0]
-    before = Factor(1.0, 0.1, rng.standard_normal((4, 2)), 2)
-    now = replace(before, directions=1.5 * before.directions @ turn)
-    ahead = now.extrapolated(before, 1.0).directions
-    np.testing.assert_allclose(ahead @ ahead.T, 4.0 * before.directions @ before.directions.T)
+    X, task = rng.standard_normal((3000, 4)), np.repeat(np.arange(300), 10)
+    W = 1.0 + rng.standard_normal((300, 1)) + 0.5 * rng.standard_normal((300, 4))
+    y = np.einsum("np,np->n", X, W[task]) + rng.standard_normal(3000)
+    labels = np.sign(y)
+    found = HierarchicalRegressor("spiked").fit(X, y, task=task)
+    np.testing.assert_allclose(found.slope_covariance_, 1.0 + 0.25 * np.eye(4), atol=0.25)
+    plain = HierarchicalRegressor("isotropic").fit(X, y, task=task)
+    assert found.log_evidence_ > plain.log_evidence_ + 100.0
+    classes = HierarchicalClassifier("spiked", tol=1e-4).fit(X, labels, task=task)
+    assert classes.score(X, labels, task=task) > 0.8
+    assert found.predict(X, task=task, return_std=True)[1].shape == (3000,)
 
 
 def test_long_fits_go_further_along_their_way(monkeypatch):
@@ -306,12 +367,11 @@ def test_long_fits_go_further_along_their_way(monkeypatch):
     data = grams(X, y, np.ones(len(y)), np.arange(0, len(y) + 1, rows))
 
     def end():
-        likelihood, family = Gaussian(False, data), CovarianceFamily("factor", 1)
-        *_, stage = family.fit_em(likelihood, (tasks, 5), max_iter=5000, tol=1e-7)
+        *_, stage = fit(Gaussian(False, data), Factor(1), (tasks, 5), max_iter=5000, tol=1e-7)
         return stage
 
     fast = end()
-    monkeypatch.setattr(evidence, "MIN_PLAIN_STEPS", 10**6)
+    monkeypatch.setattr(em, "MIN_PLAIN_STEPS", 10**6)
     slow = end()
     assert fast.converged and fast.step < 0.5 * slow.step
     assert fast.objective == pytest.approx(slow.objective, abs=1e-2)
@@ -322,11 +382,11 @@ def test_common_weights_that_say_nothing_vanish_within_a_few_steps():
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.normal(size=(60, 3)), np.ones(60)])
     likelihood = Bernoulli.of(rows, rng.choice([-1.0, 1.0], 60), np.ones(60), np.array([0, 60]))
-    *_, stage = climbed(likelihood, CovarianceFamily("intercept"), (1, 3), max_iter=200, tol=1e-6)
+    *_, stage = fit(likelihood, InterceptOnly(), (1, 3), max_iter=200, tol=1e-6)
     assert stage.converged and stage.step <= 60
     assert stage.prior.mean_variance < 1e-3
     intercept = Bernoulli.of(rows * [0, 0, 0, 1], likelihood.signs, np.ones(60), likelihood.offsets)
-    *_, alone = climbed(intercept, CovarianceFamily("intercept"), (1, 3), max_iter=200, tol=1e-6)
+    *_, alone = fit(intercept, InterceptOnly(), (1, 3), max_iter=200, tol=1e-6)
     assert stage.objective == pytest.approx(alone.objective, abs=1e-2)
 
 
@@ -337,7 +397,3 @@ def test_quadratic_forms_of_segments():
     code = np.repeat(np.arange(3), np.diff(offsets))
     expected = [row @ matrices[t] @ row for row, t in zip(rows, code, strict=True)]
     np.testing.assert_allclose(segment_forms(rows, matrices, offsets), expected)
-
-
-def test_names_of_structures():
-    assert set(STRUCTURES) == {family.structure for family in FAMILIES}

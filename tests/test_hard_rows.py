@@ -12,7 +12,7 @@ from comtl import (
     MultitaskClassifier,
     MultitaskRegressor,
 )
-from comtl.hierarchical.covariance_fit import STRUCTURES
+from comtl.hierarchical.covariances import STRUCTURES
 from comtl.hierarchical.population import MOST_WEIGHT
 
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from comtl import HierarchicalClassifier, HierarchicalRegressor, MultitaskRegressor
-from comtl.hierarchical.covariance_fit import STRUCTURES
+from comtl.hierarchical.covariances import STRUCTURES
 
 KINDS = (HierarchicalRegressor, HierarchicalClassifier)
 

@@ -16,7 +16,7 @@ from comtl.hierarchical.logistic_bound import Bernoulli, BernoulliRows
 from comtl.hierarchical.posterior import Prior
 from comtl.hierarchical.row_posterior import TaskRows, infer_rows, row_covariances
 from comtl.rows.fit_input import FitInput
-from test_evidence import FAMILIES, climbed, grams, never_falls, problem, structures
+from test_evidence import FAMILIES, covariances, fit, grams, never_falls, problem
 
 
 def told(X, y, weights, offsets):
@@ -29,9 +29,9 @@ def told(X, y, weights, offsets):
 def test_posteriors_agree(number, features, mean_variance):
     X, y, weights, offsets, _ = problem(number, tasks=7, features=features, rows=6)
     rng = np.random.default_rng(number)
-    structure = structures(features, rng)[number]
+    covariance = covariances(features, rng)[number]
     noise = rng.uniform(0.3, 1.0, 7)
-    prior = Prior(structure, noise, 0.5, mean_variance)
+    prior = Prior(covariance, noise, 0.5, mean_variance)
     data = told(X, y, weights, offsets)
     one = Gaussian(False, grams(X, y, weights, offsets)).infer(prior)
     other = infer_rows(data, prior, data.directions)
@@ -42,9 +42,9 @@ def test_posteriors_agree(number, features, mean_variance):
             np.testing.assert_allclose(
                 getattr(other, field.name), expected, atol=1e-9 * scale, err_msg=field.name
             )
-    covariances = row_covariances(data, prior, other)
-    np.testing.assert_allclose(covariances, one.covariances, atol=1e-9)
-    forms = np.einsum("tmq,tqr,tmr->tm", data.rows, covariances, data.rows)
+    found = row_covariances(data, prior, other)
+    np.testing.assert_allclose(found, one.covariances, atol=1e-9)
+    forms = np.einsum("tmq,tqr,tmr->tm", data.rows, found, data.rows)
     np.testing.assert_allclose(noise[:, None] * other.spreads, forms, atol=1e-9)
 
 
@@ -60,7 +60,7 @@ def test_the_evidence_never_falls(seed, family, kind):
     if kind == "classes":
         rows = np.column_stack([X, np.ones(len(y))])
         likelihood, energy = BernoulliRows.of(rows, np.sign(y), weights, offsets), 0.0 * y
-    assert never_falls(climbed(likelihood, family, (5, 8)), weights @ energy)
+    assert never_falls(fit(likelihood, family, (5, 8)), weights @ energy)
 
 
 def few_rows():
@@ -100,8 +100,8 @@ def test_bounds_agree(number, mean_variance):
     """Step by step, with a row of no weight and tasks of different size."""
     X, y, weights, offsets, _ = problem(number, tasks=7, features=9, rows=6)
     weights[0] = 0.0
-    structure = structures(9, np.random.default_rng(number))[number]
-    prior = Prior(structure, np.ones(7), 1.0, mean_variance)
+    covariance = covariances(9, np.random.default_rng(number))[number]
+    prior = Prior(covariance, np.ones(7), 1.0, mean_variance)
     rows = np.column_stack([X, np.ones(len(y))])
     told = rows, np.where(y > 0.0, 1.0, -1.0), weights, offsets
     summed, by_rows = Bernoulli.of(*told), BernoulliRows.of(*told)

@@ -1,302 +1,267 @@
-r"""Covariances of what tasks have of their own: slopes, and last the intercept.
+"""Covariances of the random effects (slopes, and last the intercept), and families of them.
 
-A structure is a point of a family of covariances ``B``. It knows its root ``B = L Lᵀ``, the member
-of its family that maximises the expected likelihood of given second moments, and how to take up
-a change of scale of single effects, or of those that must keep one scale together.
+A family is one projection: its member with the highest likelihood for given second moments, the M
+step. Square roots, changes of scale, extrapolation and the prior are the same for all families.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ..arrays import DENSE_SIDE
 from ..engine.extrapolation import rotation
-from ..saving.registry import saved
+from ..saving.registry import formerly, saved
 
-LEAST = 1e-12
+MIN_VARIANCE = 1e-12
 """Smallest variance, in units of the standardised data."""
-FURTHEST = 1e3
+MAX_FACTOR = 1e3
 """Factor by which an extrapolation may change a variance at most."""
 
 
-def extrapolate_linear(before: Any, now: Any, share: float) -> Any:
-    """Variances as far beyond the present ones, in logarithms, as these are from earlier ones."""
-    least = np.maximum(now, LEAST)
-    change = np.clip((least / np.maximum(before, LEAST)) ** share, 1.0 / FURTHEST, FURTHEST)
-    return np.maximum(least * change, LEAST)
+def extrapolate_variance(before: Any, now: Any, share: float) -> Any:
+    """Variances beyond the present ones by a share of their last step, in logarithms."""
+    now = np.maximum(now, MIN_VARIANCE)
+    change = np.clip(
+        (now / np.maximum(before, MIN_VARIANCE)) ** share, 1.0 / MAX_FACTOR, MAX_FACTOR
+    )
+    return np.maximum(now * change, MIN_VARIANCE)
 
 
-@dataclass(frozen=True, eq=False)
-class EffectCovariance(ABC):
-    """Covariance of a task's own effects: P slopes and an intercept.
+def _of_parameters(
+    slopes: Callable[[dict[str, Any]], np.ndarray],
+) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Fields of a covariance from those of the class that a family of its own had in old files."""
 
-    Parameters
-    ----------
-    intercept : float
-        Variance of the intercept.
-    """
+    def convert(content: dict[str, Any]) -> dict[str, Any]:
+        block = slopes(content)
+        if len(block) > DENSE_SIDE:
+            raise ValueError
+        matrix = np.zeros((len(block) + 1, len(block) + 1))
+        matrix[:-1, :-1] = np.diag(block) if block.ndim == 1 else block
+        matrix[-1, -1] = content["intercept"]
+        return {"matrix": matrix}
 
-    intercept: float
-
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """Number of slopes."""
-
-    @property
-    @abstractmethod
-    def root(self) -> np.ndarray:
-        """``L`` of shape (P + 1, r)."""
-
-    @property
-    @abstractmethod
-    def groups(self) -> np.ndarray:
-        """For each effect the number of its group, within which scales are one."""
-
-    @abstractmethod
-    def fitted(self, moments: np.ndarray, tasks: int) -> EffectCovariance:
-        """Return the best member of the family, from the sum of ``E[u uᵀ]`` over tasks."""
-
-    @abstractmethod
-    def rescaled(self, scales: np.ndarray) -> EffectCovariance:
-        """Return the covariance of the effects times the scales of their groups."""
-
-    @abstractmethod
-    def extrapolated(self, before: Self, share: float) -> EffectCovariance:
-        """Return a covariance further along the way from an earlier one of the family."""
-
-    @property
-    def log_prior(self) -> float:
-        """Logarithm of the prior of the covariance, up to a constant."""
-        return 0.0
-
-    @property
-    def has_prior(self) -> bool:
-        """Whether there is such a prior."""
-        return False
-
-    @property
-    def covariance(self) -> np.ndarray:
-        """``B`` itself."""
-        return self.root @ self.root.T
-
-    def _extrapolated_intercept(self, before: EffectCovariance, share: float) -> float:
-        return float(extrapolate_linear(before.intercept, self.intercept, share))
-
-    def _own(self, moments: np.ndarray, tasks: int) -> float:
-        return max(float(moments[-1, -1]) / tasks, LEAST)
+    return convert
 
 
+def _low_rank(content: dict[str, Any]) -> np.ndarray:
+    directions = content["directions"]
+    return directions @ directions.T + content["rest"] * np.eye(len(directions))
+
+
+@formerly("InterceptOnly", _of_parameters(lambda old: np.zeros(min(old["features"], DENSE_SIDE))))
+@formerly("Diagonal", _of_parameters(lambda old: old["slopes"]))
+@formerly("Factor", _of_parameters(_low_rank))
+@formerly("Full", lambda old: {"matrix": old["matrix"]})
 @saved
 @dataclass(frozen=True, eq=False)
-class InterceptOnly(EffectCovariance):
-    """No slopes of a task's own: a random intercept."""
-
-    features: int
-
-    @property
-    def n_features(self) -> int:
-        return self.features
-
-    @property
-    def root(self) -> np.ndarray:
-        root = np.zeros((self.features + 1, 1))
-        root[-1] = self.intercept**0.5
-        return root
-
-    @property
-    def groups(self) -> np.ndarray:
-        return np.zeros(self.features + 1, dtype=np.intp)
-
-    def fitted(self, moments: np.ndarray, tasks: int) -> EffectCovariance:
-        return replace(self, intercept=self._own(moments, tasks))
-
-    def rescaled(self, scales: np.ndarray) -> EffectCovariance:
-        return replace(self, intercept=max(self.intercept * scales[0] ** 2, LEAST))
-
-    def extrapolated(self, before: Self, share: float) -> EffectCovariance:
-        return replace(self, intercept=self._extrapolated_intercept(before, share))
-
-
-@saved
-@dataclass(frozen=True, eq=False)
-class Diagonal(EffectCovariance):
-    """A variance for each slope."""
-
-    slopes: np.ndarray
-
-    @property
-    def n_features(self) -> int:
-        return len(self.slopes)
-
-    @property
-    def root(self) -> np.ndarray:
-        return np.diag(np.sqrt(np.append(self.slopes, self.intercept)))
-
-    @property
-    def groups(self) -> np.ndarray:
-        return np.arange(self.n_features + 1)
-
-    def fitted(self, moments: np.ndarray, tasks: int) -> EffectCovariance:
-        slopes = np.maximum(np.diagonal(moments)[:-1] / tasks, LEAST)
-        return replace(self, intercept=self._own(moments, tasks), slopes=slopes)
-
-    def rescaled(self, scales: np.ndarray) -> EffectCovariance:
-        variances = np.maximum(np.append(self.slopes, self.intercept) * scales**2, LEAST)
-        return replace(self, intercept=float(variances[-1]), slopes=variances[:-1])
-
-    def extrapolated(self, before: Self, share: float) -> EffectCovariance:
-        return replace(
-            self,
-            intercept=self._extrapolated_intercept(before, share),
-            slopes=extrapolate_linear(before.slopes, self.slopes, share),
-        )
-
-
-@saved
-@dataclass(frozen=True, eq=False)
-class Factor(EffectCovariance):
-    """Some directions of the slopes in common, and one variance around them: ``F Fᵀ + d I``.
-
-    Without directions the isotropic structure.
-    """
-
-    rest: float
-    directions: np.ndarray
-    width: int
-
-    @classmethod
-    def isotropic(cls, intercept: float, slopes: float, features: int) -> Factor:
-        """One variance for all slopes."""
-        return cls(intercept, slopes, np.zeros((features, 0)), 0)
-
-    def with_directions(self, width: int) -> Factor:
-        """Return the family with ``width`` directions, at the same covariance."""
-        return replace(self, width=width)
-
-    @property
-    def n_features(self) -> int:
-        return self.directions.shape[0]
-
-    @property
-    def root(self) -> np.ndarray:
-        size = self.n_features
-        root = np.zeros((size + 1, size + 1))
-        # A square root that is symmetric: sqrt(d) I + U (sqrt(λ + d) - sqrt(d)) Uᵀ.
-        own = self.rest**0.5
-        basis, values, _ = np.linalg.svd(self.directions, full_matrices=False)
-        gain = np.sqrt(values**2 + self.rest) - own
-        root[:-1, :-1] = own * np.eye(size) + (basis * gain) @ basis.T
-        root[-1, -1] = self.intercept**0.5
-        return root
-
-    @property
-    def groups(self) -> np.ndarray:
-        groups = np.zeros(self.n_features + 1, dtype=np.intp)
-        groups[-1] = 1
-        return groups
-
-    def fitted(self, moments: np.ndarray, tasks: int) -> EffectCovariance:
-        values, basis = np.linalg.eigh(moments[:-1, :-1] / tasks)
-        split = len(values) - self.width
-        rest = max(float(values[:split].mean()), LEAST)
-        gain = np.sqrt(np.maximum(values[split:] - rest, 0.0))
-        return replace(
-            self,
-            intercept=self._own(moments, tasks),
-            rest=rest,
-            directions=basis[:, split:] * gain,
-        )
-
-    def rescaled(self, scales: np.ndarray) -> EffectCovariance:
-        return replace(
-            self,
-            intercept=max(self.intercept * scales[1] ** 2, LEAST),
-            rest=max(self.rest * scales[0] ** 2, LEAST),
-            directions=self.directions * scales[0],
-        )
-
-    def extrapolated(self, before: Self, share: float) -> EffectCovariance:
-        if before.directions.shape != self.directions.shape:
-            return self  # The first step has found the directions.
-        # They are known up to a rotation among themselves.
-        old = before.directions @ rotation(before.directions.T @ self.directions)
-        return replace(
-            self,
-            intercept=self._extrapolated_intercept(before, share),
-            rest=float(extrapolate_linear(before.rest, self.rest, share)),
-            directions=self.directions + share * (self.directions - old),
-        )
-
-
-@saved
-@dataclass(frozen=True, eq=False)
-class Full(EffectCovariance):
-    """Any covariance, with an inverse-Wishart prior about another one.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (P + 1, P + 1)
-        The covariance; its corner is ``intercept``.
-    center : ndarray of shape (P + 1,)
-        Diagonal of the covariance that the prior favours.
-    weight : float
-        How many tasks the prior counts for.
-    """
+class EffectCovariance:
+    """Covariance ``B`` of the random effects; effects whose variance is zero are not random."""
 
     matrix: np.ndarray
-    center: np.ndarray
-    weight: float
-
-    @classmethod
-    def about(cls, center: np.ndarray, weight: float) -> Full:
-        """Start at what the prior favours."""
-        return cls(float(center[-1]), np.diag(center), center, weight)
 
     @property
     def n_features(self) -> int:
-        return len(self.center) - 1
+        """Number of slopes."""
+        return len(self.matrix) - 1
 
     @property
+    def intercept(self) -> float:
+        """Variance of the random intercept."""
+        return float(self.matrix[-1, -1])
+
+    @cached_property
+    def eigen(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues and eigenvectors, of the effects that are random."""
+        varying = np.flatnonzero(np.diagonal(self.matrix))
+        values, vectors = np.linalg.eigh(self.matrix[np.ix_(varying, varying)])
+        basis = np.zeros((len(self.matrix), len(varying)))
+        basis[varying] = vectors
+        return np.maximum(values, MIN_VARIANCE), basis
+
+    @cached_property
     def root(self) -> np.ndarray:
-        values, basis = np.linalg.eigh(self.matrix)
-        return basis * np.sqrt(np.maximum(values, LEAST))
-
-    @property
-    def covariance(self) -> np.ndarray:
-        return self.matrix
-
-    @property
-    def groups(self) -> np.ndarray:
-        return np.arange(self.n_features + 1)
-
-    def fitted(self, moments: np.ndarray, tasks: int) -> EffectCovariance:
-        matrix = (moments + self.weight * np.diag(self.center)) / (tasks + self.weight)
-        return replace(self, intercept=float(matrix[-1, -1]), matrix=0.5 * (matrix + matrix.T))
+        """``L`` with ``B = L Lᵀ``, of shape (P + 1, number of random effects)."""
+        values, basis = self.eigen
+        return basis * np.sqrt(values)
 
     def rescaled(self, scales: np.ndarray) -> EffectCovariance:
-        matrix = self.matrix * np.outer(scales, scales)
-        return replace(self, intercept=float(matrix[-1, -1]), matrix=matrix)
+        """Return the covariance of the effects, each times its scale."""
+        return EffectCovariance(_floored(self.matrix * np.outer(scales, scales), self.matrix))
 
-    def extrapolated(self, before: Self, share: float) -> EffectCovariance:
+    def extrapolated(self, before: EffectCovariance, share: float) -> EffectCovariance:
+        """Return a covariance beyond this one, on the geodesic from an earlier one."""
         # In a basis that makes the one covariance the identity and the other diagonal.
-        root = before.root
-        flat = root / np.sum(root**2, axis=0)  # its columns are orthogonal
-        values, basis = np.linalg.eigh(flat.T @ self.matrix @ flat)
-        turned = root @ basis
-        matrix = (turned * extrapolate_linear(np.ones_like(values), values, share)) @ turned.T
-        return replace(self, intercept=float(matrix[-1, -1]), matrix=matrix)
+        inverse = before.eigen[1] / np.sqrt(before.eigen[0])
+        values, basis = np.linalg.eigh(inverse.T @ self.matrix @ inverse)
+        turned = before.root @ basis
+        ratios = extrapolate_variance(np.ones_like(values), values, share)
+        return EffectCovariance((turned * ratios) @ turned.T)
+
+    def raised(self, least: float) -> EffectCovariance:
+        """Return the covariance with so much more of all slopes that none varies less."""
+        lack = max(least - float(np.linalg.eigvalsh(self.matrix[:-1, :-1])[0]), 0.0)
+        return EffectCovariance(
+            self.matrix + np.diag(np.append(np.full(self.n_features, lack), 0.0))
+        )
+
+
+def _floored(matrix: np.ndarray, varying: np.ndarray) -> np.ndarray:
+    """Keep the variances of the effects that vary above the least."""
+    lack = np.maximum(MIN_VARIANCE - np.diagonal(matrix), 0.0)
+    return matrix + np.diag(np.where(np.diagonal(varying) > 0.0, lack, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class CovarianceFamily(ABC):
+    """Covariances of one structure, with an inverse-Wishart prior where ``center`` is given.
+
+    Parameters
+    ----------
+    n_components : int
+        Directions of the families that have some.
+    prior_weight : float or None
+        Tasks that the prior counts for; None: as many as features.
+    center : ndarray of shape (P + 1,) or None
+        Diagonal of the covariance that the prior favours.
+    """
+
+    n_components: int = 2
+    prior_weight: float | None = None
+    center: np.ndarray | None = None
+
+    refines: ClassVar[bool] = False
+    """Whether the fit starts from that of the isotropic family."""
+
+    @abstractmethod
+    def project(self, moment: np.ndarray) -> np.ndarray:
+        """Member of the family with the highest likelihood where ``E[u uᵀ]`` is ``moment``."""
+
+    @abstractmethod
+    def groups(self, size: int) -> np.ndarray:
+        """Number of the group of each effect: the family allows a scale for every group."""
+
+    def with_prior(self, start: EffectCovariance) -> Self:
+        """Return the family with the prior that goes with a start of the fit."""
+        return self
 
     @property
-    def has_prior(self) -> bool:
-        return True
+    def weight(self) -> float:
+        """Tasks that the prior counts for."""
+        if self.center is None:
+            return 0.0
+        weight = len(self.center) - 1 if self.prior_weight is None else self.prior_weight
+        return max(float(weight), 1e-6)
 
-    @property
-    def log_prior(self) -> float:
-        values, basis = np.linalg.eigh(self.matrix)
-        values = np.maximum(values, LEAST)
-        spread = float(self.center @ (basis**2 / values).sum(axis=1))
-        return -0.5 * self.weight * (float(np.log(values).sum()) + spread)
+    def estimate(self, moments: np.ndarray, tasks: int) -> EffectCovariance:
+        """M step, from the sum of ``E[u uᵀ]`` over tasks."""
+        if self.center is not None:
+            moments = moments + self.weight * np.diag(self.center)
+        matrix = self.project(moments / (tasks + self.weight))
+        return EffectCovariance(_floored(matrix, matrix))
+
+    def extrapolated(
+        self, before: EffectCovariance, now: EffectCovariance, share: float
+    ) -> EffectCovariance:
+        """Return a member of the family beyond the present one, along the way from an earlier."""
+        return EffectCovariance(self.project(now.extrapolated(before, share).matrix))
+
+    def log_prior(self, covariance: EffectCovariance) -> float:
+        """Logarithm of the prior, up to a constant."""
+        if self.center is None:
+            return 0.0
+        values, basis = covariance.eigen
+        trace = float(self.center @ (basis**2 / values).sum(axis=1))
+        return -0.5 * self.weight * (float(np.log(values).sum()) + trace)
+
+
+class InterceptOnly(CovarianceFamily):
+    """A random intercept, and slopes in common."""
+
+    def project(self, moment: np.ndarray) -> np.ndarray:
+        return np.diag(np.append(np.zeros(len(moment) - 1), moment[-1, -1]))
+
+    def groups(self, size: int) -> np.ndarray:
+        return np.zeros(size, dtype=np.intp)
+
+
+class Isotropic(CovarianceFamily):
+    """One variance for all slopes."""
+
+    def project(self, moment: np.ndarray) -> np.ndarray:
+        variances = np.diagonal(moment).copy()
+        variances[:-1] = variances[:-1].mean()
+        return np.diag(variances)
+
+    def groups(self, size: int) -> np.ndarray:
+        return np.append(np.zeros(size - 1, dtype=np.intp), 1)
+
+
+class Diagonal(CovarianceFamily):
+    """A variance for each slope."""
+
+    def project(self, moment: np.ndarray) -> np.ndarray:
+        return np.diag(np.diagonal(moment))
+
+    def groups(self, size: int) -> np.ndarray:
+        return np.arange(size)
+
+
+class Full(Diagonal):
+    """Any covariance, with a prior about the diagonal of the isotropic fit."""
+
+    refines = True
+
+    def project(self, moment: np.ndarray) -> np.ndarray:
+        return 0.5 * (moment + moment.T)
+
+    def with_prior(self, start: EffectCovariance) -> Self:
+        return replace(self, center=np.diagonal(start.matrix).copy())
+
+
+class Factor(Isotropic):
+    """Some directions of the slopes, and one variance around them (a factor analysis)."""
+
+    refines = True
+
+    def project(self, moment: np.ndarray) -> np.ndarray:
+        return self._joined(*self._split(moment))
+
+    def extrapolated(
+        self, before: EffectCovariance, now: EffectCovariance, share: float
+    ) -> EffectCovariance:
+        # A geodesic would leave the family; directions are known up to a rotation among themselves.
+        (old, *former), (directions, *latest) = map(self._split, (before.matrix, now.matrix))
+        directions = directions + share * (directions - old @ rotation(old.T @ directions))
+        return EffectCovariance(
+            self._joined(directions, *extrapolate_variance(former, latest, share))
+        )
+
+    def _split(self, moment: np.ndarray) -> tuple[np.ndarray, float, float]:
+        """Directions, variance of the slopes around them, and of the intercept."""
+        values, basis = np.linalg.eigh(moment[:-1, :-1])
+        split = len(values) - min(self.n_components, len(values) - 1)
+        rest = max(float(values[:split].mean()), MIN_VARIANCE)
+        size = np.sqrt(np.maximum(values[split:] - rest, 0.0))
+        return basis[:, split:] * size, rest, float(moment[-1, -1])
+
+    def _joined(self, directions: np.ndarray, rest: float, intercept: float) -> np.ndarray:
+        matrix = np.diag(np.append(np.full(len(directions), rest), intercept))
+        matrix[:-1, :-1] += directions @ directions.T
+        return matrix
+
+
+COVARIANCE_FAMILIES: dict[str, type[CovarianceFamily]] = {
+    "intercept": InterceptOnly,
+    "isotropic": Isotropic,
+    "diagonal": Diagonal,
+    "full": Full,
+    "factor": Factor,
+}
+STRUCTURES = tuple(COVARIANCE_FAMILIES)

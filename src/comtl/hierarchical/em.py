@@ -1,10 +1,10 @@
-"""Priors that the rows make most likely: expectation and maximisation in turn.
+"""Restricted maximum likelihood by EM steps.
 
-Plain steps creep where a variance is small. Each is therefore followed by a change of the scales of
-the effects, fitted to the rows as if they were regression weights (parameter expansion), and taken
-up by the covariance; the variance of the common weights goes further with it. Where the marginal
-likelihood does not rise with this the plain step stands. Fits that take long go further along their
-way too.
+Plain EM steps are slow where a variance is small. Each is therefore followed by a change of the
+scales of the random effects, fitted to the rows as if they were regression weights (parameter
+expansion), and taken up by the covariance; the variance of the fixed effects goes further with it.
+Where the restricted likelihood does not rise with this the plain step stands. Long fits extrapolate
+their steps too.
 """
 
 from __future__ import annotations
@@ -15,17 +15,31 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..engine.extrapolation import StepLength
-from .covariances import extrapolate_linear
+from .covariances import (
+    MIN_VARIANCE,
+    CovarianceFamily,
+    InterceptOnly,
+    Isotropic,
+    extrapolate_variance,
+)
 from .likelihoods import Likelihood
 from .posterior import Posterior, Prior
 
-LEAST_VARIANCE = 1e-8
-"""Of the common weights: of smaller ones rounding makes a mock evidence."""
+MIN_COMMON_VARIANCE = 1e-8
+"""Of the fixed effects: below, the restricted likelihood is made of rounding."""
 MIN_PLAIN_STEPS = 40
 """Steps before extrapolation starts; see benchmarks/bench_evidence.md. Members of
 stacks stop there."""
 WINDOW = 10
 """Steps whose gains count together from then on: those of single steps rise and fall."""
+MAX_FREE_SHARE = 0.1
+"""Fixed effects for each row up to which they are free; more are shrunk to zero."""
+START_VARIANCE = 0.1
+"""Variances to start from, in units of the standardised data."""
+MIN_START_VARIANCE = 1e-3
+"""Variance of slopes that families which refine the isotropic fit start from at least."""
+MAX_START_RATIO = 1e3
+"""Variance to start from at most, over that of the residuals: equal targets have next to none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,31 +54,82 @@ class EMIteration:
     converged: bool
 
 
-def maximise(
-    likelihood: Likelihood, prior: Prior, *, max_iter: int, tol: float
+def fit_em(
+    likelihood: Likelihood,
+    family: CovarianceFamily,
+    size: tuple[int, int],
+    *,
+    shrink_common: bool = False,
+    max_iter: int,
+    tol: float,
+    start: Prior | None = None,
 ) -> Iterator[EMIteration]:
-    """Yield ever more likely priors, the first one first.
+    """Yield the steps of a fit from its usual start; ``size`` counts tasks and features.
+
+    A family that refines the isotropic one starts from that fit, or from ``start`` where it (or,
+    for factors, a fit with fewer directions) is at hand.
+    """
+    tasks, features = size
+    noise = likelihood.start_noise
+    least, variance = (
+        min(one, MAX_START_RATIO * noise) for one in (MIN_START_VARIANCE, START_VARIANCE)
+    )
+    if tasks == 1:
+        # Random effects of a single task cannot be separated from the fixed ones.
+        family, common = InterceptOnly(), variance
+        variance = MIN_VARIANCE
+    elif family.refines:
+        if start is None:
+            plain = fit_em(
+                likelihood,
+                Isotropic(),
+                size,
+                shrink_common=shrink_common,
+                max_iter=max_iter,
+                tol=tol,
+            )
+            *_, stage = plain
+            likelihood, start = stage.likelihood, stage.prior
+        # No step gets away from next to nothing, and a prior about it allows nothing else.
+        covariance = start.covariance.raised(least)
+        family = family.with_prior(covariance)
+        start = replace(start, covariance=covariance)
+        yield from maximise(likelihood, family, start, max_iter=max_iter, tol=tol)
+        return
+    else:
+        free = not shrink_common and features + 1 <= MAX_FREE_SHARE * likelihood.n_rows
+        common = np.inf if free else variance
+    covariance = family.estimate(variance * np.eye(features + 1), 1)
+    prior = Prior(covariance, np.full(tasks, noise), noise, common)
+    yield from maximise(likelihood, family, prior, max_iter=max_iter, tol=tol)
+
+
+def maximise(
+    likelihood: Likelihood, family: CovarianceFamily, prior: Prior, *, max_iter: int, tol: float
+) -> Iterator[EMIteration]:
+    """Yield priors of rising restricted likelihood, the given one first.
 
     It ends once what the steps to come may still gain is less than ``tol`` for each row: by how
     fast the gains of plain steps fall, or by what the last few steps gained together.
     """
-    stage = _stage(likelihood, prior, 0)
+    stage = _stage(likelihood, family, prior, 0)
     yield stage
     last, step_length, path = prior, StepLength(), [stage.objective]
     for number in range(1, max_iter + 1):
         ahead = stage
         if number > MIN_PLAIN_STEPS:
-            ahead, step_length = _extrapolated(last, stage, step_length)
-        fresh = _advanced(ahead, number)
+            ahead = _extrapolated(family, last, stage, step_length.share)
+            step_length = step_length.after(ahead is not stage)
+        fresh = _advanced(family, ahead, number)
         path.append(fresh.objective)
-        done = _left(path) <= tol * likelihood.n_rows
+        done = _remaining_gain(path) <= tol * likelihood.n_rows
         last, stage = stage.prior, replace(fresh, converged=done)
         yield stage
         if done:
             return
 
 
-def _left(path: list[float]) -> float:
+def _remaining_gain(path: list[float]) -> float:
     """What steps may still gain, by the objective after each so far."""
     if len(path) > MIN_PLAIN_STEPS + 1:
         return path[-1] - path[-1 - WINDOW]
@@ -75,70 +140,78 @@ def _left(path: list[float]) -> float:
 
 
 def _extrapolated(
-    last: Prior, stage: EMIteration, step_length: StepLength
-) -> tuple[EMIteration, StepLength]:
-    """Extrapolate the step from the last prior, if the objective rises."""
+    family: CovarianceFamily, last: Prior, stage: EMIteration, share: float
+) -> EMIteration:
+    """Extrapolate the step from the last prior if the objective rises, or return the same stage."""
     prior = stage.prior
-    structure = prior.structure.extrapolated(last.structure, step_length.share)
+    covariance = family.extrapolated(last.covariance, prior.covariance, share)
     variance = prior.mean_variance
     if np.isfinite(variance):
-        variance = max(
-            float(extrapolate_linear(last.mean_variance, variance, step_length.share)),
-            LEAST_VARIANCE,
-        )
+        variance = float(extrapolate_variance(last.mean_variance, variance, share))
+        variance = max(variance, MIN_COMMON_VARIANCE)
     # Noise stays: where rows can be met exactly there is no end to what less of it would gain.
-    further_on = replace(prior, structure=structure, mean_variance=variance)
-    ahead = _stage(stage.likelihood, further_on, stage.step)
-    if ahead.objective > stage.objective:
-        return ahead, step_length.after(True)
-    return stage, step_length.after(False)
+    further = replace(prior, covariance=covariance, mean_variance=variance)
+    ahead = _stage(stage.likelihood, family, further, stage.step)
+    return ahead if ahead.objective > stage.objective else stage
 
 
-def _stage(likelihood: Likelihood, prior: Prior, step: int) -> EMIteration:
+def _stage(
+    likelihood: Likelihood, family: CovarianceFamily, prior: Prior, step: int
+) -> EMIteration:
     posterior = likelihood.infer(prior)
-    objective = posterior.log_evidence + prior.structure.log_prior + likelihood.log_prior(prior)
+    objective = posterior.log_evidence + family.log_prior(prior.covariance)
+    objective += likelihood.log_prior(prior)
     return EMIteration(likelihood, prior, posterior, objective, step, False)
 
 
-def _advanced(stage: EMIteration, step: int) -> EMIteration:
+def _advanced(family: CovarianceFamily, stage: EMIteration, step: int) -> EMIteration:
+    """One EM step, with parameter expansion where that raises the objective."""
     prior, posterior = stage.prior, stage.posterior
-    tasks = len(posterior.effects)
-    structure = prior.structure.fitted(posterior.moments, tasks)
+    tasks, size = posterior.effects.shape
+    covariance = family.estimate(posterior.moments, tasks)
     variance, bold = _mean_variances(prior, posterior)
-    plain = replace(prior, structure=structure, mean_variance=variance)
+    plain = replace(prior, covariance=covariance, mean_variance=variance)
     # Scales are fitted to the rows alone; a prior has its say in the plain steps between.
-    if not structure.has_prior or step % 2:
-        scales, gain = _scales(posterior, structure.groups)
-        expanded = replace(plain, mean_variance=bold)
-        likelihood, expanded = stage.likelihood.updated(expanded, posterior, gain)
-        fresh = _stage(likelihood, expanded.with_structure(structure.rescaled(scales)), step)
+    if not family.weight or step % 2:
+        scales, gain = _scales(posterior, family.groups(size))
+        expanded = replace(plain, covariance=covariance.rescaled(scales), mean_variance=bold)
+        fresh = _stage(*_updated(stage, family, expanded, gain), step)
         if fresh.objective >= stage.objective:
             return fresh
-    likelihood, plain = stage.likelihood.updated(plain, posterior, 0.0)
-    return _stage(likelihood, plain, step)
+    return _stage(*_updated(stage, family, plain, 0.0), step)
+
+
+def _updated(
+    stage: EMIteration, family: CovarianceFamily, prior: Prior, gain: float
+) -> tuple[Likelihood, CovarianceFamily, Prior]:
+    likelihood, prior = stage.likelihood.updated(prior, stage.posterior, gain)
+    return likelihood, family, prior
 
 
 def _mean_variances(prior: Prior, posterior: Posterior) -> tuple[float, float]:
-    """Variance of the common weights by a plain step, and by one that goes much further down.
+    """Variance of the fixed effects by an EM step, and by one that goes much further down.
 
     The second divides their squares by how many of them the rows determine, not by all. Both stay
-    where the marginal likelihood has its top.
+    where the restricted likelihood has its maximum.
     """
     if not np.isfinite(prior.mean_variance):
         return prior.mean_variance, prior.mean_variance
     squares = posterior.mean[:-1] ** 2
-    spread = np.diagonal(posterior.mean_covariance)[:-1]
-    plain = max(float(np.mean(squares + spread)), LEAST_VARIANCE)
-    determined = max(float(np.sum(1.0 - spread / prior.mean_variance)), LEAST_VARIANCE)
-    return plain, max(min(plain, float(np.sum(squares)) / determined), LEAST_VARIANCE)
+    variances = np.diagonal(posterior.mean_covariance)[:-1]
+    plain = max(float(np.mean(squares + variances)), MIN_COMMON_VARIANCE)
+    determined = float(np.sum(1.0 - variances / prior.mean_variance))
+    bold = float(np.sum(squares)) / max(determined, MIN_COMMON_VARIANCE)
+    return plain, max(min(plain, bold), MIN_COMMON_VARIANCE)
 
 
 def _scales(posterior: Posterior, groups: np.ndarray) -> tuple[np.ndarray, float]:
-    """Scales of groups of effects that suit the rows best, and what they take off the errors."""
+    """Scales of the effects, one for each group, that suit the rows best, and the squared error
+    they save.
+    """
     member = np.eye(groups.max() + 1)[groups]
     pull = member.T @ posterior.pull
     stiffness = member.T @ posterior.stiffness @ member
     scales = np.linalg.lstsq(stiffness, pull, rcond=1e-10)[0]
     gap = scales - 1.0
     # The quadratic of the scales has its minimum there.
-    return np.abs(scales), float(gap @ stiffness @ gap)
+    return np.abs(scales)[groups], float(gap @ stiffness @ gap)

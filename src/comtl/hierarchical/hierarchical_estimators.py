@@ -107,18 +107,18 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
     def noise_variance_(self) -> float | np.ndarray:
         """Variance of a target about its score; with ``noise="task"`` one for each task."""
         prior, scale = self._priors[0], self._units.target_scale**2
-        return scale * (prior.noise if self.noise == "task" else prior.level)
+        return scale * (prior.noise if self.noise == "task" else prior.residual_variance)
 
     @property
     def intercept_variance_(self) -> float:
         """Variance of the intercepts between tasks, at the mean of the features."""
-        return float(self._units.target_scale**2 * self._priors[0].structure.intercept)
+        return float(self._units.target_scale**2 * self._priors[0].covariance.intercept)
 
     @property
     def slope_covariance_(self) -> np.ndarray:
         """Covariance of the slopes between tasks, (n_features, n_features)."""
         scale = self._units.target_scale * self._units.inverse_scale
-        covariance = self._priors[0].structure.covariance[:-1, :-1]
+        covariance = self._priors[0].covariance.matrix[:-1, :-1]
         covariance = asarray_like(covariance, scale, scale.dtype if on_device(scale) else None)
         return scale[:, None] * covariance * scale
 

@@ -18,8 +18,8 @@ from ..models.training import CellModel
 from ..parameters import require_choice, require_flag, require_integer, require_number
 from ..rows.blocks import single_blas
 from ..rows.observations import Observations
-from .covariance_fit import STRUCTURES, CovarianceFamily
-from .em import EMIteration
+from .covariances import COVARIANCE_FAMILIES, STRUCTURES, CovarianceFamily
+from .em import EMIteration, fit_em
 from .likelihoods import Likelihood
 from .population import Population, check_size, population_of
 from .posterior import Prior
@@ -74,9 +74,7 @@ class HierarchicalModel(CellModel):
 
     @property
     def _covariance_family(self) -> CovarianceFamily:
-        return CovarianceFamily(
-            self.structure, self.n_components, self.prior_weight, self.shrink_common
-        )
+        return COVARIANCE_FAMILIES[self.structure](self.n_components, self.prior_weight)
 
     def _population(self, data: Observations, columns: OutputColumns) -> Population:
         """Rows in the units of the fit."""
@@ -108,9 +106,11 @@ class HierarchicalModel(CellModel):
         stages, history = [], []
         with progress_shown(self.verbose), single_blas():
             for own, start in zip(populations, starts or [None] * len(populations), strict=True):
-                steps = self._covariance_family.fit_em(
+                steps = fit_em(
                     self._likelihood(own),
+                    self._covariance_family,
                     own.size,
+                    shrink_common=self.shrink_common,
                     max_iter=self.max_iter,
                     tol=self.tol,
                     start=start,

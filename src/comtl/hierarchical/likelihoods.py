@@ -73,17 +73,17 @@ class NormalNoise(Likelihood):
         least = LEAST_NOISE * self.start_noise
         if not self.heteroscedastic:
             # The gain counts in units of the noise.
-            left = float(posterior.squares.sum()) - gain * prior.level
+            left = float(posterior.squares.sum()) - gain * prior.residual_variance
             level = max(left / float(counts.sum()), least)
-            return self, replace(prior, noise=np.full(tasks, level), level=level)
+            return self, replace(prior, noise=np.full(tasks, level), residual_variance=level)
         level = max(tasks / float((1.0 / prior.noise).sum()), least)
         noise = (posterior.squares + NOISE_WEIGHT * level) / (counts + NOISE_WEIGHT)
-        return self, replace(prior, noise=np.maximum(noise, least), level=level)
+        return self, replace(prior, noise=np.maximum(noise, least), residual_variance=level)
 
     def log_prior(self, prior: Prior) -> float:
         if not self.heteroscedastic:
             return 0.0
-        ratio = prior.level / prior.noise
+        ratio = prior.residual_variance / prior.noise
         return 0.5 * NOISE_WEIGHT * float((np.log(ratio) - ratio).sum())
 
     @property

@@ -9,7 +9,7 @@ uncertainty counts (restricted likelihood). All tasks are worked on in one batch
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,30 +28,26 @@ class Prior:
 
     Parameters
     ----------
-    structure : Structure
-        Covariance of a task's own effects.
+    covariance : EffectCovariance
+        Covariance of the random effects.
     noise : ndarray of shape (T,)
         Variance of the noise of each task.
-    level : float
+    residual_variance : float
         Variance of the noise that tasks have in common.
     mean_variance : float
         Variance of the common slopes; infinite where they are free.
     """
 
-    structure: EffectCovariance
+    covariance: EffectCovariance
     noise: np.ndarray
-    level: float
+    residual_variance: float
     mean_variance: float
 
     @property
     def mean_precision(self) -> np.ndarray:
         """Prior precision of the common slopes, and of the common intercept, which is free."""
-        slopes = np.full(self.structure.n_features, 1.0 / self.mean_variance)
+        slopes = np.full(self.covariance.n_features, 1.0 / self.mean_variance)
         return np.append(slopes, 0.0)
-
-    def with_structure(self, structure: EffectCovariance) -> Prior:
-        """Return the same prior with other effects."""
-        return replace(self, structure=structure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +97,7 @@ def infer(data: GramDatafit, prior: Prior, directions: np.ndarray) -> Posterior:
     has them.
     """
     tasks, size = data.moment.shape
-    root = prior.structure.root
+    root = prior.covariance.root
     width = root.shape[1]
     precision, pulled = 1.0 / prior.noise, prior.mean_precision
     gram = np.broadcast_to(data.gram, (tasks, size, size))

@@ -79,7 +79,7 @@ def infer_rows(data: TaskRows, prior: Prior, directions: np.ndarray) -> Posterio
     ``feature_loadings`` as :func:`comtl.hierarchical.posterior.estimable_directions` has them.
     """
     tasks, _, size = data.rows.shape
-    root, pulled = prior.structure.root, prior.mean_precision
+    root, pulled = prior.covariance.root, prior.mean_precision
     S, y, G, inner = _scaled(data, prior)
     inverse = np.linalg.inv(inner)
     flat, weighted = S.reshape(-1, size), (inverse @ S).reshape(-1, size)
@@ -120,7 +120,7 @@ def infer_rows(data: TaskRows, prior: Prior, directions: np.ndarray) -> Posterio
 
 def row_covariances(data: TaskRows, prior: Prior, posterior: Posterior) -> np.ndarray:
     """Covariances of the weights of every task, ``(T, q, q)``."""
-    root = prior.structure.root
+    root = prior.covariance.root
     S, _, G, inner = _scaled(data, prior)
     inverse = np.linalg.inv(inner)
     U, common, twice = _sides(S, G, root, inverse, posterior.mean_covariance)
@@ -135,7 +135,7 @@ def _scaled(data: TaskRows, prior: Prior) -> tuple[np.ndarray, ...]:
     tasks, longest, size = data.rows.shape
     precision = np.sqrt(1.0 / prior.noise)
     S, y = precision[:, None, None] * data.rows, precision[:, None] * data.targets
-    root = prior.structure.root
+    root = prior.covariance.root
     G = (S.reshape(-1, size) @ root).reshape(tasks, longest, root.shape[1])
     return S, y, G, np.eye(longest) + G @ np.swapaxes(G, 1, 2)
 

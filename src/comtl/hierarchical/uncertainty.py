@@ -33,7 +33,7 @@ class PredictiveVariance:
     def of(cls, stage: EMIteration) -> PredictiveVariance:
         """Spread at a stage of the fit."""
         prior, posterior = stage.prior, stage.posterior
-        fresh = posterior.mean_covariance + prior.structure.covariance
+        fresh = posterior.mean_covariance + prior.covariance.matrix
         return cls(
             np.concatenate([stage.likelihood.covariances(prior, posterior), fresh[None]]),
             # Where tasks have noise of their own, their level is the usual one and no mean.

@@ -50,6 +50,7 @@ FORMER_FIELDS = {
     "Factors": {"deviations": "random_intercepts"},
     "Iteration": {"reach": "step_length"},
     "LearnedRelation": {"at_rest": "converged"},
+    "Prior": {"structure": "covariance", "level": "residual_variance"},
     "RidgedRelation": {"at_rest": "converged"},
     "State": {"pooling": "intercept_penalty", "pools": "estimates_pooling"},
     "TableModel": {"verbatim": "task_as_text"},
