@@ -65,9 +65,9 @@ def batch(folds, models, asarray, wait):
     chosen = [models[place] for place in places]
     if together:
         folds = [moved(fold, asarray) for fold in folds]
-    recipes = [[model._recipe(20, 30) for model in chosen] for _ in folds]
+    recipes = [[model._algorithm.recipe(20, 30) for model in chosen] for _ in folds]
     seed = int(np.random.RandomState(0).randint(2**31 - 1))
-    schedule = chosen[0]._schedule()
+    schedule = chosen[0]._algorithm.schedule()
     found = batched_losses(folds, recipes, schedule, together=together, seed=seed)
     wait()
     losses = np.full((len(folds), len(models)), np.inf)

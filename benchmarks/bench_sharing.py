@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 
 from comtl import MultitaskRegressor
-from comtl.engine.problem import OutputColumns
+from comtl.linear import OutputColumns
 from comtl.rows.blocks import single_blas
 from comtl.rows.fit_input import FitInput
 from comtl.stacking.default_members import default_regression_members

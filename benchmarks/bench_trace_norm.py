@@ -126,7 +126,7 @@ def fitted(alpha, X, y, task, *, smoothing=1e-7, step_length=True, tol=1e-6, sta
     params = {"standardize": standardize, "fit_intercept": False, "max_iter": 2_000, "tol": tol}
     model = FeatureLearningRegressor(alpha, **params)
     model.smoothing = smoothing
-    schedule = replace(model._schedule(), extrapolate=step_length)
+    schedule = replace(model._algorithm.schedule(), extrapolate=step_length)
     model._schedule = lambda: schedule
     began = time.process_time()
     model.fit(X, y, task=task)

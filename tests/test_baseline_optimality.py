@@ -94,7 +94,7 @@ def test_many_tasks_take_no_square_of_them():
     tasks, rows, features = 3_000, 3, 120
     X = rng.standard_normal((tasks * rows, features))
     y, task = X[:, 0] + rng.standard_normal(len(X)), np.repeat(np.arange(tasks), rows)
-    recipe = IndependentRegressor()._recipe(features, tasks)
+    recipe = IndependentRegressor()._algorithm.recipe(features, tasks)
     assert recipe.fixed["F"].shape == (features, features)
     assert IndependentRegressor(10.0).fit(X, y, task=task).score(X, y, task=task) > 0.2
 

@@ -180,7 +180,7 @@ def test_a_stack_without_a_fold_is_interrupted(monkeypatch):
 @pytest.mark.parametrize("member", ["_watched", "_run"])
 def test_no_member_of_a_stack_swallows_an_interruption(member, monkeypatch):
     from comtl.hierarchical.hierarchical_model import HierarchicalModel
-    from comtl.models.factor_model import FactorModel
+    from comtl.models.factor_model import FactorFit
 
     X, y, task = problem()
     seen = []
@@ -196,8 +196,8 @@ def test_no_member_of_a_stack_swallows_an_interruption(member, monkeypatch):
             HierarchicalModel, "_watched", lambda self, steps, *a: watched(self, stopped(steps), *a)
         )
     else:
-        steps = FactorModel._steps
-        monkeypatch.setattr(FactorModel, "_steps", lambda *a, **k: stopped(steps(*a, **k)))
+        steps = FactorFit.steps
+        monkeypatch.setattr(FactorFit, "steps", lambda *a, **k: stopped(steps(*a, **k)))
     with pytest.raises(KeyboardInterrupt):
         comtl.MultitaskRegressor(cv=2).fit(X, y, task=task)
     assert len(seen) == 1

@@ -4,11 +4,23 @@ import ast
 from collections import Counter
 from pathlib import Path
 
+import pytest
+from sklearn.base import BaseEstimator
+
 import comtl
+from comtl import baselines
 
 SOURCE = Path(comtl.__file__).parent
 MODULES_TWICE = set()
 CLASSES_TWICE = set()
+MOST_BASES = 4
+"""Classes of comtl that an estimator may be made of, itself counted."""
+ESTIMATORS = [
+    value
+    for home in (comtl, baselines)
+    for name in home.__all__
+    if issubclass(type(value := getattr(home, name)), type) and issubclass(value, BaseEstimator)
+]
 
 
 def twice(names):
@@ -26,3 +38,9 @@ def test_no_class_is_there_twice():
     nodes = (node for tree in trees for node in ast.walk(tree))
     names = [node.name for node in nodes if isinstance(node, ast.ClassDef)]
     assert twice(names) == CLASSES_TWICE
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_estimators_are_made_of_few_classes(kind):
+    own = [base.__name__ for base in kind.__mro__ if base.__module__.startswith("comtl")]
+    assert len(own) <= MOST_BASES, own

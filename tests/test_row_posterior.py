@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comtl import HierarchicalClassifier, HierarchicalRegressor
-from comtl.engine.problem import OutputColumns
 from comtl.hierarchical import population
 from comtl.hierarchical.likelihoods import Gaussian, GaussianRows
 from comtl.hierarchical.logistic_bound import Bernoulli, BernoulliRows
 from comtl.hierarchical.posterior import Prior
 from comtl.hierarchical.row_posterior import TaskRows, infer_rows, row_covariances
+from comtl.linear import OutputColumns
 from comtl.rows.fit_input import FitInput
 from test_evidence import FAMILIES, covariances, fit, grams, never_falls, problem
 

@@ -264,7 +264,7 @@ def without_a_field(header, model, body):
 
 FORGERIES = {
     "unknown class": put("model", "class", value="Popen"),
-    "abstract class": put("model", "class", value="FittedTasks"),
+    "abstract class": put("model", "class", value="TaskModel"),
     "builtin": put("model", "class", value="dict"),
     "a method": put(*STATE, "predict", value="gone"),
     "dunder": put(*STATE, "__class__", value="gone"),

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.model_selection import KFold, PredefinedSplit
 
 from comtl import MultitaskClassifier, MultitaskRegressor
-from comtl.engine.problem import OutputColumns
 from comtl.hierarchical.population import Population
+from comtl.linear import OutputColumns
 from comtl.rows.fit_input import FitInput
 from comtl.stacking.default_members import (
     default_classification_members,

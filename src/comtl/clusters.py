@@ -9,7 +9,9 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_score
 
+from .arrays import Array, to_numpy
 from .factors import thin_svd
+from .linear import LinearTasks, OutputColumns
 
 MOST_CLUSTERS, SILHOUETTE_ROWS, MOST_DIRECTIONS = 8, 2000, 30
 """Most clusters tried where their number is open, points that are compared with all others, and
@@ -59,3 +61,33 @@ def _clearest(points: np.ndarray, most: int, seed: int) -> np.ndarray:
         silhouette_score(points, labels, sample_size=sample, random_state=seed) for labels in tried
     ]
     return tried[int(np.argmax(clear))]
+
+
+def clusters_of(
+    linear: LinearTasks,
+    columns: OutputColumns,
+    units: tuple[Array, Array],
+    counts: tuple[int | None, int | None],
+    *,
+    with_levels: bool,
+    seed: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Clusters of features and of tasks, from the singular vectors of the weights.
+
+    ``units`` are the shift and the inverse scale of the features. ``with_levels`` also counts what
+    tasks differ by at the mean of the features.
+    """
+    # Weights are small, and k-means is that of scikit-learn, on the host.
+    shift, scale = map(to_numpy, units)
+    scale = np.where(scale > 0, scale, 1.0)
+    directions, task_factor = to_numpy(linear.directions), to_numpy(linear.task_factor)
+    features, tasks = embeddings(directions / scale[:, None], task_factor)
+    if with_levels:
+        # Over rows of independent features the squared gap of two tasks is that of their weights
+        # plus that of their levels.
+        slopes = task_factor @ ((shift / scale) @ directions)
+        levels = to_numpy(linear.intercepts) + slopes
+        tasks = np.column_stack([tasks, levels - levels.mean()])
+    if columns.index is not None:
+        tasks = columns.by_task(tasks).reshape(len(columns.index), -1)
+    return cluster_rows(features, counts[0], seed), cluster_rows(tasks, counts[1], seed)

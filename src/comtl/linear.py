@@ -1,14 +1,12 @@
-"""Linear models of all tasks: weights in user units, scores, residual weights of single tasks."""
+"""Linear models of all tasks: weights in user units, columns of tasks and classes, unseen tasks."""
 
 from __future__ import annotations
 
-import copy
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
 
 from .arrays import (
     Array,
@@ -20,7 +18,10 @@ from .arrays import (
     to_numpy,
     with_ones,
 )
+from .phrases import warn_caller
 from .rows.blocks import RowBlocks
+from .rows.observations import Observations
+from .rows.reading import encode_tasks
 from .saving.registry import saved
 
 _BLOCK_CELLS = 2**20
@@ -200,6 +201,106 @@ class LinearTasks:
         return self._below(task_factor, intercepts, sparse.csr_array(sparse.vstack(parts)))
 
 
+@saved
+@dataclass(frozen=True, eq=False)
+class OutputColumns:
+    """The columns of ``W``: tasks, or pairs of a task and a class it has seen.
+
+    Parameters
+    ----------
+    task, label : ndarrays of shape (n_columns,)
+        Task and class of each column; class 1 throughout for two classes.
+    index : ndarray of shape (n_tasks, n_classes) or None
+        Column of each pair, -1 for a class that the task never saw; None where columns are tasks.
+    """
+
+    task: np.ndarray
+    label: np.ndarray
+    index: np.ndarray | None
+
+    @classmethod
+    def of(cls, data: Observations) -> OutputColumns:
+        """Columns that the observations call for."""
+        if data.classes is None or len(data.classes) == 2:
+            tasks = np.arange(data.n_tasks)
+            return cls(tasks, np.ones_like(tasks), None)
+        return cls.seen(data.seen)
+
+    @classmethod
+    def seen(cls, seen: np.ndarray) -> OutputColumns:
+        """Columns for a boolean table of tasks by classes."""
+        index = np.full(seen.shape, -1)
+        index[seen] = np.arange(seen.sum())
+        task, label = np.nonzero(seen)
+        return cls(task, label, index)
+
+    def groups(self, n_tasks: int) -> np.ndarray:
+        """Columns whose means serve unseen tasks: all, or beyond two classes those of each."""
+        if self.index is None:
+            return np.ones((1, n_tasks), dtype=bool)
+        return np.stack([self.label == c for c in range(self.index.shape[1])])
+
+    def places(self, codes: np.ndarray) -> np.ndarray:
+        """Columns of all classes for rows of some tasks; -1 for a class that a task never saw.
+
+        An unseen task, of code -1, has every class of the fit: its columns are the means, which
+        stand behind those of the tasks.
+        """
+        assert self.index is not None
+        means = np.arange(self.index.shape[1]) + len(self.task)
+        means = np.where((self.index >= 0).any(axis=0), means, -1)
+        return np.concatenate([self.index, means[None, :]])[codes]
+
+    def by_task(self, values: Array) -> Array:
+        """Values of the columns for each task, beyond two classes for each task and class."""
+        index = self.index
+        if index is None:
+            return values
+        if on_device(values):
+            xp = namespace(values)
+            blank = xp.zeros((1, *values.shape[1:]), dtype=values.dtype)
+            flat = take(xp.concat([values, blank], axis=0), index.ravel() % (values.shape[0] + 1))
+            return xp.reshape(flat, (*index.shape, *values.shape[1:]))
+        table = np.zeros((*index.shape, *values.shape[1:]), dtype=values.dtype)
+        table[self.task, self.label] = values
+        return table
+
+    def joined(self, new: OutputColumns, n_tasks: int) -> OutputColumns:
+        """Append columns of further tasks to those of ``n_tasks``."""
+        task = np.concatenate([self.task, new.task + n_tasks])
+        label = np.concatenate([self.label, new.label])
+        if self.index is None or new.index is None:
+            return OutputColumns(task, label, None)
+        shifted = np.where(new.index >= 0, new.index + len(self.task), -1)
+        return OutputColumns(task, label, np.concatenate([self.index, shifted]))
+
+
+def codes_of_rows(
+    labels: np.ndarray, tasks: np.ndarray, *, unseen_task: str, remedy: str
+) -> np.ndarray:
+    """Number of each row's task; -1, for which the mean serves, where fit never saw it.
+
+    With ``unseen_task="raise"`` such tasks are refused; a model that knows none of them warns.
+    """
+    codes = encode_tasks(labels, tasks)
+    unknown = codes < 0
+    if not unknown.any():
+        return codes
+    names = np.unique(labels[unknown]).tolist()
+    if unseen_task == "raise":
+        raise ValueError(
+            f"task holds labels that fit never saw: {names[:10]}. {remedy}, or set "
+            'unseen_task="mean".'
+        )
+    if unknown.all():
+        warn_caller(
+            f"No task label is known to the model (such as {names[0]!r}); the mean of all "
+            "tasks serves. Are the labels of the same type as in fit?",
+            UserWarning,
+        )
+    return codes
+
+
 def one_type(*arrays: Array) -> list[Array]:
     """Arrays of float32 and float64 on a device in the wider of their types."""
     xp = namespace(*arrays)
@@ -282,43 +383,3 @@ class RowSparse:
         back = np.zeros(len(codes), dtype=np.intp)
         back[touched] = np.arange(len(touched)) + 1
         return take(xp.concat(parts), back)
-
-
-Model = TypeVar("Model")
-
-
-def numpy_copy(value: Model) -> Model:
-    """Return the value with every array on a device, however deep, copied to NumPy.
-
-    What holds no such array is returned as it is.
-    """
-    return _converted(value)
-
-
-def _converted(value: Any) -> Any:
-    if on_device(value):
-        return to_numpy(value)
-    if isinstance(value, RowSparse):
-        return value.to_scipy()
-    if isinstance(value, BaseEstimator) or type(value) in (list, tuple, dict):
-        parts = _parts(value)
-        fresh = {name: _converted(part) for name, part in parts.items()}
-        if all(fresh[name] is parts[name] for name in parts):
-            return value
-        if isinstance(value, BaseEstimator):
-            made = copy.copy(value)
-            vars(made).update(fresh)
-            return made
-        return fresh if type(value) is dict else type(value)(fresh.values())
-    if is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: getattr(value, field.name) for field in fields(value)}
-        fresh = {name: _converted(part) for name, part in parts.items()}
-        changed = {name: part for name, part in fresh.items() if part is not parts[name]}
-        return replace(value, **changed) if changed else value
-    return value
-
-
-def _parts(value: Any) -> dict[Any, Any]:
-    if isinstance(value, BaseEstimator):
-        return dict(vars(value))
-    return value if type(value) is dict else dict(enumerate(value))

@@ -1,10 +1,18 @@
-"""Checks of constructor parameters: each error names the parameter, the trouble and the remedy."""
+"""Constructor parameters: what each may be, as types; checks before a fit; texts of docstrings."""
 
 from __future__ import annotations
 
+import inspect
+import re
+import textwrap
 import warnings
+from dataclasses import MISSING, dataclass, fields
+from functools import cache, partial
 from numbers import Integral, Real
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+
+Class = TypeVar("Class", bound=Any)
 
 
 def require_integer(name: str, value: Any, low: int = 1) -> int:
@@ -50,6 +58,104 @@ def require_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool) and type(value).__name__ != "bool":
         raise TypeError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
+
+
+@dataclass(frozen=True)
+class Doc:
+    """What a parameter is for; its type and default in words where annotations do not tell."""
+
+    text: str
+    type: str | None = None
+    default: str | None = None
+
+
+def one_of(*choices: Any) -> partial[Any]:
+    """Check that a parameter is one of the choices."""
+    return partial(require_choice, choices=choices)
+
+
+def at_least(low: int | float) -> partial[Any]:
+    """Check that a parameter is a number, whole if ``low`` is, that is large enough."""
+    require: Any = require_integer if isinstance(low, int) else require_number
+    return partial(require, low=low)
+
+
+Count = Annotated[int, require_integer]
+NonNegative = Annotated[float, require_number]
+Flag = Annotated[bool, require_flag]
+
+
+@cache
+def annotations_of(kind: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    """Type and further annotations of each constructor parameter of a dataclass, in order."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {
+        field.name: (
+            getattr(hints[field.name], "__origin__", None) or hints[field.name],
+            getattr(hints[field.name], "__metadata__", ()),
+        )
+        for field in fields(kind)
+    }
+
+
+def check_parameters(estimator: Any) -> None:
+    """Refuse constructor parameters that are not as annotated; None passes where it is a type."""
+    for name, (hint, notes) in annotations_of(estimator.__class__).items():
+        value = getattr(estimator, name)
+        if value is None and NoneType in get_args(hint):
+            continue
+        for check in filter(callable, notes):
+            check(name, value)
+
+
+def documented(kind: Class) -> Class:
+    """Write parameters, and attributes that base classes describe, into the docstring of a class.
+
+    What the algorithm of a model leaves on it stands in the algorithm's docstring.
+    """
+    algorithm = kind._algorithm_class
+    bases = kind.__mro__[1:] if algorithm is None else (*kind.__mro__[1:], *algorithm.__mro__)
+    blocks = sections(kind)
+    blocks["Parameters"] = "\n".join(map(_described, fields(kind), annotations_of(kind).values()))
+    shared = [sections(base).get("Attributes") for base in bases]
+    blocks["Attributes"] = "\n".join(filter(None, [blocks.get("Attributes"), *shared]))
+    order = ["", "Parameters", "Attributes"]
+    kind.__doc__ = "\n\n".join(
+        f"{name}\n{'-' * len(name)}\n{blocks[name]}" if name else blocks[name]
+        for name in order + [name for name in blocks if name not in order]
+    )
+    return kind
+
+
+def sections(kind: type) -> dict[str, str]:
+    """Texts of the sections of a class's own docstring by their headings, the first under ''."""
+    text = inspect.cleandoc(vars(kind).get("__doc__") or "")
+    first, *rest = re.split(r"^(\w[\w ]*)\n-{3,}\n", text, flags=re.MULTILINE)
+    pairs = zip(rest[::2], rest[1::2], strict=True)
+    return {"": first.strip(), **{name: body.strip() for name, body in pairs}}
+
+
+def _described(field: Any, annotation: tuple[Any, tuple[Any, ...]]) -> str:
+    """A parameter as numpydoc describes it."""
+    hint, notes = annotation
+    doc = next(note for note in notes if isinstance(note, Doc))
+    choices = next((n.keywords["choices"] for n in notes if _lists_choices(n)), None)
+    names = [one.__name__ for one in get_args(hint) or [hint]] if doc.type is None else []
+    words = doc.type or " or ".join("None" if name == "NoneType" else name for name in names)
+    if choices is not None:
+        words = "{" + ", ".join(map(_shown, choices)) + "}"
+    if field.default is not MISSING:
+        words += f", default={doc.default or _shown(field.default)}"
+    wrapped = textwrap.wrap(doc.text, 92, break_on_hyphens=False, break_long_words=False)
+    return f"{field.name} : {words}\n" + textwrap.indent("\n".join(wrapped), "    ")
+
+
+def _lists_choices(note: Any) -> bool:
+    return isinstance(note, partial) and "choices" in note.keywords
+
+
+def _shown(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
 def former_name(old: str, new: str) -> property:

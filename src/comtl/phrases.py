@@ -1,9 +1,13 @@
-"""Numbers, names and values as messages and JSON have them."""
+"""Numbers, names and values as messages and JSON have them, and warnings of whose line it is."""
 
 from __future__ import annotations
 
 import math
+import os
+import sys
+import warnings
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -35,3 +39,18 @@ def jsonable(value: Any, digits: int | None = None) -> Any:
     if isinstance(value, list | tuple):
         return [jsonable(item, digits) for item in value]
     return str(value) if isinstance(value, Path) else value
+
+
+_PASSED = tuple(
+    f"{Path(found.origin).parent}{os.sep}"
+    for found in map(find_spec, (__package__, "sklearn", "joblib"))
+    if found is not None and found.origin is not None
+)
+
+
+def warn_caller(text: str, category: type[Warning]) -> None:
+    """Warn at the line that called comtl, by way of scikit-learn and joblib or not."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PASSED):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)

@@ -9,7 +9,7 @@ from typing import Any
 
 from comtl import baselines
 from comtl.models import cofactor_estimators as estimators
-from comtl.models.factor_model import FactorModel
+from comtl.models.task_model import TaskModel
 
 from .paper import PAPER
 
@@ -32,7 +32,7 @@ class Method:
     text_grid: Mapping[str, list[Any]] = field(default_factory=dict)
     paired: bool = False
 
-    def model(self, *, text: bool, **setting: Any) -> FactorModel:
+    def model(self, *, text: bool, **setting: Any) -> TaskModel:
         """Estimator at one setting: a regressor, or a classifier of text by squared loss.
 
         The paper fits classes by squared loss. TF-IDF columns are of one scale already.
@@ -40,7 +40,7 @@ class Method:
         home = estimators if self.kind in ("BiFactor", "TriFactor") else baselines
         if not text:
             return getattr(home, f"{self.kind}Regressor")(**self.fixed, **setting, random_state=0)
-        made: type[FactorModel] = getattr(home, f"{self.kind}Classifier")
+        made: type[TaskModel] = getattr(home, f"{self.kind}Classifier")
         common = {"loss": "squared", "standardize": False, "random_state": 0}
         return made(**{**common, **self.fixed, **self.text, **setting})
 

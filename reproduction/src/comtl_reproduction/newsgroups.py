@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from comtl.models.factor_model import FactorModel
+from comtl.models.task_model import TaskModel
 from comtl.rows.fit_input import FitInput
 
 from .cells import Cell, Row
@@ -54,9 +54,7 @@ def work(data: str, method: str, repeat: int) -> dict[str, Any]:
     return found
 
 
-def _adapted(
-    model: FactorModel, new: FitInput, *, residual: bool
-) -> tuple[FactorModel, np.ndarray]:
+def _adapted(model: TaskModel, new: FitInput, *, residual: bool) -> tuple[TaskModel, np.ndarray]:
     """Model that knows the new task, and scores of its rows by models adapted without them."""
     scores = np.zeros(len(new.y))
     for train, test in new.splits(model, FOLDS):

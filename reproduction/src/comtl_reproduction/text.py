@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from comtl.models.factor_model import FactorModel
+from comtl.models.task_model import TaskModel
 from comtl.rows.fit_input import FitInput
 
 from .methods import Method
@@ -21,7 +21,7 @@ COLUMNS = ("f", "f_pooled", "f_cut", "f_cut_pooled", "f_train", "cv_loss", "sett
 """Macro-F at a cut of zero, at the threshold chosen on training rows, and what it reached there."""
 
 
-def held_out_scores(model: FactorModel, rows: FitInput) -> np.ndarray:
+def held_out_scores(model: TaskModel, rows: FitInput) -> np.ndarray:
     """Scores of the training rows by models that have not seen them."""
     scores = np.zeros(len(rows.y))
     for train, test in rows.splits(model, FOLDS):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from comtl.models.factor_model import FactorModel
 from comtl.models.search import search
+from comtl.models.task_model import TaskModel
 from comtl.rows.fit_input import FitInput
 from comtl.rows.folds import TaskStratifiedKFold
 
@@ -30,7 +30,7 @@ SEARCH_TOL = 1e-4
 class Tuned:
     """The chosen setting, fitted to all training rows."""
 
-    model: FactorModel
+    model: TaskModel
     setting: dict[str, Any]
     loss: float
 

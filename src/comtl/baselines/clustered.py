@@ -2,85 +2,79 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..arrays import to_numpy
 from ..engine.alternation import Recipe, Schedule
-from ..models.docstrings import documented
-from ..models.factor_model import FactorModel
+from ..models import fields as of
+from ..models.factor_model import FactorFit, adapt
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
-from ..parameters import require_integer, require_number
+from ..models.task_model import TaskModel
+from ..parameters import Count, Doc, NonNegative, documented
 from ..penalties import LEAST, Ridge, Simplex
 from .direct import close
 
 
-class Pool(FactorModel):
-    """Abstract pool of models, each task holding shares of them."""
+class PoolFit(FactorFit):
+    """A pool of models, each task holding shares of them."""
 
-    def __init__(
-        self,
-        n_clusters: int = 5,
-        *,
-        alpha: float = 1.0,
-        loss: str = "auto",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.task_column = task_column
-        self.unseen_task = unseen_task
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        require_integer("n_clusters", self.n_clusters)
-        require_number("alpha", self.alpha)
-        super()._check_parameters()
-
-    def _ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
-        count = min(int(self.n_clusters), n_columns)
+    def ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
+        count = min(int(self.model.n_clusters), n_columns)
         return count, count
 
-    def _recipe(self, n_features: int, n_columns: int) -> Recipe:
+    def recipe(self, n_features: int, n_columns: int) -> Recipe:
         return Recipe(
-            {"F": Ridge(max(float(self.alpha), LEAST)), "G": Simplex()},
-            self._ranks(n_features, n_columns),
-            intercept=self.fit_intercept,
+            {"F": Ridge(max(float(self.model.alpha), LEAST)), "G": Simplex()},
+            self.ranks(n_features, n_columns),
+            intercept=self.model.fit_intercept,
         )
 
-    def _schedule(self) -> Schedule:
-        return replace(super()._schedule(), inner=close(self.tol))
+    def schedule(self) -> Schedule:
+        return replace(super().schedule(), inner=close(self.model.tol))
 
-    def _place(self) -> tuple[tuple[Any, ...], float]:
-        return (), float(self.alpha)
+    def place(self) -> tuple[tuple[Any, ...], float]:
+        return (), float(self.model.alpha)
 
-    def _clusters(self) -> tuple[int | None, int | None]:
-        return int(self.n_clusters), int(self.n_clusters)
-
-    @property
-    def task_clusters_(self) -> np.ndarray:
-        """Model of which each task holds the largest share."""
-        shares = to_numpy(self._per_task(self._linear.task_factor))
-        return shares.reshape(len(self.tasks_), -1).argmax(axis=1) % shares.shape[-1]
+    def clusters(self) -> tuple[int | None, int | None]:
+        return int(self.model.n_clusters), int(self.model.n_clusters)
 
 
-class Clustered(Pool):
+def largest_share(model: TaskModel) -> np.ndarray:
+    """Model of the pool of which each task holds the largest share."""
+    shares = to_numpy(model._columns.by_task(model._linear.task_factor))
+    return shares.reshape(len(model.tasks_), -1).argmax(axis=1) % shares.shape[-1]
+
+
+Clusters = Annotated[Count, Doc("Models in the pool; capped at the number of tasks.")]
+Alpha = Annotated[NonNegative, Doc("Ridge penalty of the models.")]
+
+
+@dataclass(eq=False, repr=False)
+class Clustered(TaskModel):
     """Abstract model of relaxed task clusters."""
+
+    n_clusters: Clusters = 5
+    _: KW_ONLY
+    alpha: Alpha = 1.0
+    loss: of.Loss = "auto"
+    fit_intercept: of.PlainIntercept = True
+    standardize: of.Standardize = True
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    max_iter: of.MaxIter = 500
+    tol: of.Tol = 1e-5
+    random_state: of.RandomState = None
+    verbose: of.Verbose = 0
+
+    _algorithm_class = PoolFit
+    _on_devices = True
+
+    adapt = adapt
+
+    task_clusters_ = property(largest_share)
 
 
 @documented
@@ -91,16 +85,6 @@ class ClusteredRegressor(RegressorOutputs, Clustered):
         \quad g_t \ge 0,\ \sum_k g_{tk} = 1
 
     solved by projected gradients over ``G`` and conjugate gradients over ``F`` in turn.
-
-    Parameters
-    ----------
-    <clusters>
-    <plain>
-
-    Attributes
-    ----------
-    <plain_attributes>
-    <factor_attributes>
 
     Examples
     --------
@@ -126,17 +110,6 @@ class ClusteredRegressor(RegressorOutputs, Clustered):
 @documented
 class ClusteredClassifier(ClassifierOutputs, Clustered):
     r"""Multitask learning by clustering for classes; see :class:`ClusteredRegressor`.
-
-    Parameters
-    ----------
-    <clusters>
-    <plain>
-
-    Attributes
-    ----------
-    <classes>
-    <plain_attributes>
-    <factor_attributes>
 
     Examples
     --------

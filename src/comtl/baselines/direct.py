@@ -8,8 +8,8 @@ than tasks that learn their relation.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -17,11 +17,15 @@ from ..arrays import DENSE_BYTES, namespace
 from ..engine.alternation import Iteration, Recipe, Schedule
 from ..engine.block_steps import InnerTolerance
 from ..factors import State, thin_svd
-from ..models.factor_model import FactorModel
-from ..parameters import require_number
+from ..models import fields as of
+from ..models.factor_model import FactorFit, adapt
+from ..models.task_model import TaskModel
+from ..parameters import Doc, NonNegative
 from ..penalties import LEAST, Free, Penalty
 from ..penalties.learned_relation import AcrossColumns, LearnedRelation
 from ..penalties.relations import Relation
+
+Alpha = Annotated[NonNegative, Doc("Penalty of the weights.")]
 
 
 def exact(tol: float) -> InnerTolerance:
@@ -66,66 +70,58 @@ def in_factors(state: State, smoothing: float) -> State:
     return told.with_(fixed=frozenset({"F"}))
 
 
-class DirectModel(FactorModel):
-    """Abstract model whose weights are learned as such, and separated into factors at the end."""
+class DirectFit(FactorFit):
+    """Weights learned as such, and separated into factors at the end."""
 
-    alpha: float
-
-    _exact: bool = True
+    exact: bool = True
     """Whether one sweep solves a squared loss, if its steps are exact."""
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        loss: str = "auto",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.task_column = task_column
-        self.unseen_task = unseen_task
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    def strength(self) -> float:
+        """Penalty of the weights, kept off zero."""
+        return max(float(self.model.alpha), LEAST)
 
-    def _check_parameters(self) -> None:
-        require_number("alpha", self.alpha)
-        super()._check_parameters()
+    def schedule(self) -> Schedule:
+        schedule = super().schedule()
+        return replace(schedule, inner=exact(self.model.tol)) if self.exact else schedule
 
-    def _strength(self) -> float:
-        return max(float(self.alpha), LEAST)
-
-    def _schedule(self) -> Schedule:
-        schedule = super()._schedule()
-        return replace(schedule, inner=exact(self.tol)) if self._exact else schedule
-
-    def _ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
+    def ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
         rank = min(n_features, n_columns)
         return rank, rank
 
-    def _keep(self, step: Iteration, *rest: Any) -> None:
-        super()._keep(replace(step, state=in_factors(step.state, self.smoothing)), *rest)
+    def keep(self, step: Iteration, *rest: Any) -> None:
+        super().keep(replace(step, state=in_factors(step.state, self.smoothing)), *rest)
 
-    def _place(self) -> tuple[tuple[Any, ...], float]:
-        return (), float(self.alpha)
+    def place(self) -> tuple[tuple[Any, ...], float]:
+        return (), float(self.model.alpha)
 
-    def _clusters(self) -> tuple[int | None, int | None]:
+    def clusters(self) -> tuple[int | None, int | None]:
         return 5, 5
 
-    def _relations(self, state: State) -> tuple[Relation, Relation]:
+    def relations(self, state: State) -> tuple[Relation, Relation]:
         """Relations that the weights imply."""
         F, G = state.factors.F, state.factors.G
         sides = F * namespace(G).linalg.vector_norm(G, axis=0), G
         one, other = (LearnedRelation.start(1.0, side, self.smoothing) for side in sides)
         return one.relation, other.relation
+
+
+@dataclass(eq=False, repr=False)
+class DirectModel(TaskModel):
+    """Abstract model whose weights are learned as such."""
+
+    alpha: Alpha = 1.0
+    _: KW_ONLY
+    loss: of.Loss = "auto"
+    fit_intercept: of.PlainIntercept = True
+    standardize: of.Standardize = True
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    max_iter: of.MaxIter = 200
+    tol: of.Tol = 1e-6
+    random_state: of.RandomState = None
+    verbose: of.Verbose = 0
+
+    _algorithm_class: ClassVar[type[FactorFit]]
+    _on_devices = True
+
+    adapt = adapt

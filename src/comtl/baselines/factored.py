@@ -2,87 +2,89 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated, Any
 
-from ..engine.alternation import Schedule
-from ..models.coclustering import BiFactor
-from ..models.docstrings import documented
+from ..engine.alternation import Recipe, Schedule
+from ..models import fields as of
+from ..models.factor_model import FactorFit, adapt
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
+from ..models.task_model import TaskModel
+from ..parameters import Doc, NonNegative, documented
+from ..penalties import L1, LEAST, Penalty, Ridge
 from .direct import close
 
 
-class PlainFactors(BiFactor):
+class FactoredFit(FactorFit):
+    """A ridge on both factors."""
+
+    def ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
+        rank = min(int(self.model.n_components), n_features, n_columns)
+        return rank, rank
+
+    def task_penalty(self) -> Penalty:
+        """Penalty of the task factor."""
+        return Ridge(max(self.model.alpha_task, LEAST))
+
+    def recipe(self, n_features: int, n_columns: int) -> Recipe:
+        penalties = {"F": Ridge(max(self.model.alpha_feature, LEAST)), "G": self.task_penalty()}
+        ranks = self.ranks(n_features, n_columns)
+        return Recipe(penalties, ranks, intercept=self.model.fit_intercept)
+
+    def place(self) -> tuple[tuple[Any, ...], float]:
+        return (self.model.alpha_feature,), self.model.alpha_task
+
+    def clusters(self) -> tuple[int | None, int | None]:
+        return int(self.model.n_components), int(self.model.n_components)
+
+
+class GroupOverlapFit(FactoredFit):
+    """Sparse rows of the task factor."""
+
+    def task_penalty(self) -> Penalty:
+        return L1(max(self.model.alpha_task, LEAST))
+
+    def schedule(self) -> Schedule:
+        return replace(super().schedule(), inner=close(self.model.tol))
+
+
+@dataclass(eq=False, repr=False)
+class PlainFactors(TaskModel):
     """Abstract two-factor model with a ridge on the feature factor."""
 
-    feature_penalty = "ridge"
-    shared = False
-    alpha_shared = 1.0
+    n_components: of.Components = 5
+    _: KW_ONLY
+    alpha_feature: of.AlphaFeature = 0.1
+    alpha_task: Annotated[NonNegative, Doc("λ2, the penalty of the task factor.")] = 1.0
+    loss: of.Loss = "auto"
+    fit_intercept: of.PlainIntercept = True
+    standardize: of.Standardize = True
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    max_iter: of.MaxIter = 500
+    tol: of.Tol = 1e-5
+    random_state: of.RandomState = None
+    verbose: of.Verbose = 0
 
-    def __init__(
-        self,
-        n_components: int = 5,
-        *,
-        alpha_feature: float = 0.1,
-        alpha_task: float = 1.0,
-        loss: str = "auto",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.alpha_feature = alpha_feature
-        self.alpha_task = alpha_task
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.task_column = task_column
-        self.unseen_task = unseen_task
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    _algorithm_class = FactoredFit
+    _on_devices = True
 
+    adapt = adapt
 
-class Factored(PlainFactors):
-    """Abstract model with a ridge on both factors."""
-
-    task_penalty = "ridge"
-
-
-class GroupOverlap(PlainFactors):
-    """Abstract model with sparse rows of the task factor."""
-
-    task_penalty = "l1"
-
-    def _schedule(self) -> Schedule:
-        return replace(super()._schedule(), inner=close(self.tol))
+    @property
+    def n_components_(self) -> int:
+        """Columns of the factors after capping at ``min(P, T)``."""
+        return int(self.feature_factor_.shape[1])
 
 
 @documented
-class FactoredRegressor(RegressorOutputs, Factored):
+class FactoredRegressor(RegressorOutputs, PlainFactors):
     r"""Factored multitask learning (FMTL): ridge on both factors.
 
     .. math:: \min \sum_i ω_i (y_i - x_i^\top F g_{t(i)} - b_{t(i)})^2
         + λ_1 \|F\|_F^2 + λ_2 \|G\|_F^2
 
     With enough components this is :math:`2 \sqrt{λ_1 λ_2}` times the trace norm of ``W``.
-
-    Parameters
-    ----------
-    <bi_ranks>
-    <plain_lambdas>
-    <plain>
-
-    Attributes
-    ----------
-    <plain_attributes>
-    <factor_attributes>
 
     Examples
     --------
@@ -98,20 +100,8 @@ class FactoredRegressor(RegressorOutputs, Factored):
 
 
 @documented
-class FactoredClassifier(ClassifierOutputs, Factored):
+class FactoredClassifier(ClassifierOutputs, PlainFactors):
     r"""Factored multitask learning for classes; see :class:`FactoredRegressor`.
-
-    Parameters
-    ----------
-    <bi_ranks>
-    <plain_lambdas>
-    <plain>
-
-    Attributes
-    ----------
-    <classes>
-    <plain_attributes>
-    <factor_attributes>
 
     Examples
     --------
@@ -126,22 +116,11 @@ class FactoredClassifier(ClassifierOutputs, Factored):
 
 
 @documented
-class GroupOverlapRegressor(RegressorOutputs, GroupOverlap):
+class GroupOverlapRegressor(RegressorOutputs, PlainFactors):
     r"""Group overlap multitask learning (GO-MTL): each task uses a few of the latent features.
 
     .. math:: \min \sum_i ω_i (y_i - x_i^\top F g_{t(i)} - b_{t(i)})^2
         + λ_1 \|F\|_F^2 + λ_2 \|G\|_1
-
-    Parameters
-    ----------
-    <bi_ranks>
-    <plain_lambdas>
-    <plain>
-
-    Attributes
-    ----------
-    <plain_attributes>
-    <factor_attributes>
 
     Examples
     --------
@@ -155,22 +134,12 @@ class GroupOverlapRegressor(RegressorOutputs, GroupOverlap):
     True
     """
 
+    _algorithm_class = GroupOverlapFit
+
 
 @documented
-class GroupOverlapClassifier(ClassifierOutputs, GroupOverlap):
+class GroupOverlapClassifier(ClassifierOutputs, PlainFactors):
     r"""Group overlap multitask learning for classes; see :class:`GroupOverlapRegressor`.
-
-    Parameters
-    ----------
-    <bi_ranks>
-    <plain_lambdas>
-    <plain>
-
-    Attributes
-    ----------
-    <classes>
-    <plain_attributes>
-    <factor_attributes>
 
     Examples
     --------
@@ -182,3 +151,5 @@ class GroupOverlapClassifier(ClassifierOutputs, GroupOverlap):
     >>> GroupOverlapClassifier(1).fit(X, y, task=task).score(X, y, task=task) > 0.9
     True
     """
+
+    _algorithm_class = GroupOverlapFit

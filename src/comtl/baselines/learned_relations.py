@@ -2,77 +2,71 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
 
 from ..engine.alternation import Recipe
-from ..models.docstrings import documented
+from ..models import fields as of
+from ..models.factor_model import adapt
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
-from ..parameters import require_number
+from ..models.task_model import TaskModel
+from ..parameters import Doc, NonNegative, documented
 from ..penalties import LEAST
 from ..penalties.learned_relation import LearnedRelation, RidgedRelation
-from .direct import DirectModel, direct_recipe
+from .direct import Alpha, DirectFit, DirectModel, direct_recipe
 
 
-class FeatureLearning(DirectModel):
-    """Abstract model with a squared trace norm on the weights."""
+class FeatureLearningFit(DirectFit):
+    """A squared trace norm on the weights."""
 
     smoothing = 1e-7
-    _exact = False
+    exact = False
 
-    def _recipe(self, n_features: int, n_columns: int) -> Recipe:
-        penalty = LearnedRelation(self._strength())
-        return direct_recipe((n_features, n_columns), penalty, intercept=self.fit_intercept)
+    def recipe(self, n_features: int, n_columns: int) -> Recipe:
+        penalty, own = LearnedRelation(self.strength()), self.model.fit_intercept
+        return direct_recipe((n_features, n_columns), penalty, intercept=own)
 
 
-class RelationLearning(DirectModel):
+class RelationLearningFit(DirectFit):
+    """A learned task relation and a ridge on the weights."""
+
+    smoothing = 1e-7
+    exact = False
+
+    def recipe(self, n_features: int, n_columns: int) -> Recipe:
+        model = self.model
+        penalty = RidgedRelation(max(float(model.alpha_task), LEAST), ridge=float(model.alpha))
+        return direct_recipe((n_features, n_columns), penalty, intercept=model.fit_intercept)
+
+    def place(self) -> tuple[tuple[Any, ...], float]:
+        return (float(self.model.alpha),), float(self.model.alpha_task)
+
+
+@dataclass(eq=False, repr=False)
+class RelationLearning(TaskModel):
     """Abstract model with a learned task relation and a ridge on the weights."""
 
-    smoothing = 1e-7
-    _exact = False
+    alpha: Alpha = 1.0
+    _: KW_ONLY
+    alpha_task: Annotated[NonNegative, Doc("λ2, the penalty through the task relation Ω.")] = 1.0
+    loss: of.Loss = "auto"
+    fit_intercept: of.PlainIntercept = True
+    standardize: of.Standardize = True
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    max_iter: of.MaxIter = 200
+    tol: of.Tol = 1e-6
+    random_state: of.RandomState = None
+    verbose: of.Verbose = 0
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        alpha_task: float = 1.0,
-        loss: str = "auto",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            alpha,
-            loss=loss,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            task_column=task_column,
-            unseen_task=unseen_task,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.alpha_task = alpha_task
+    _algorithm_class = RelationLearningFit
+    _on_devices = True
 
-    def _check_parameters(self) -> None:
-        require_number("alpha_task", self.alpha_task)
-        super()._check_parameters()
-
-    def _recipe(self, n_features: int, n_columns: int) -> Recipe:
-        penalty = RidgedRelation(max(float(self.alpha_task), LEAST), ridge=float(self.alpha))
-        return direct_recipe((n_features, n_columns), penalty, intercept=self.fit_intercept)
-
-    def _place(self) -> tuple[tuple[Any, ...], float]:
-        return (float(self.alpha),), float(self.alpha_task)
+    adapt = adapt
 
 
 @documented
-class FeatureLearningRegressor(RegressorOutputs, FeatureLearning):
+class FeatureLearningRegressor(RegressorOutputs, DirectModel):
     r"""Multitask feature learning (MTFL): the squared trace norm of the weights.
 
     .. math:: \min \sum_i ω_i (y_i - x_i^\top w_{t(i)} - b_{t(i)})^2
@@ -80,16 +74,6 @@ class FeatureLearningRegressor(RegressorOutputs, FeatureLearning):
 
     over ``W`` and Σ, which comes to :math:`α \|W\|_*^2`. The problem is convex; Σ is smoothed by
     1e-7 of the largest singular value squared (see benchmarks/bench_trace_norm.md).
-
-    Parameters
-    ----------
-    <alpha>
-    <plain>
-
-    Attributes
-    ----------
-    <plain_attributes>
-    <relation_attributes>
 
     Examples
     --------
@@ -104,21 +88,12 @@ class FeatureLearningRegressor(RegressorOutputs, FeatureLearning):
     True
     """
 
+    _algorithm_class = FeatureLearningFit
+
 
 @documented
-class FeatureLearningClassifier(ClassifierOutputs, FeatureLearning):
+class FeatureLearningClassifier(ClassifierOutputs, DirectModel):
     r"""Multitask feature learning for classes; see :class:`FeatureLearningRegressor`.
-
-    Parameters
-    ----------
-    <alpha>
-    <plain>
-
-    Attributes
-    ----------
-    <classes>
-    <plain_attributes>
-    <relation_attributes>
 
     Examples
     --------
@@ -131,6 +106,8 @@ class FeatureLearningClassifier(ClassifierOutputs, FeatureLearning):
     True
     """
 
+    _algorithm_class = FeatureLearningFit
+
 
 @documented
 class RelationLearningRegressor(RegressorOutputs, RelationLearning):
@@ -140,18 +117,6 @@ class RelationLearningRegressor(RegressorOutputs, RelationLearning):
         + α \|W\|_F^2 + λ_2\,\mathrm{tr}(W Ω^{-1} W^\top), \quad \mathrm{tr}\,Ω = 1
 
     Without the ridge it is the same function of ``W`` as :class:`FeatureLearningRegressor`.
-
-    Parameters
-    ----------
-    <alpha>
-    alpha_task : float, default=1.0
-        λ2, the penalty through the task relation Ω.
-    <plain>
-
-    Attributes
-    ----------
-    <plain_attributes>
-    <relation_attributes>
 
     Examples
     --------
@@ -170,19 +135,6 @@ class RelationLearningRegressor(RegressorOutputs, RelationLearning):
 @documented
 class RelationLearningClassifier(ClassifierOutputs, RelationLearning):
     r"""Multitask relationship learning for classes; see :class:`RelationLearningRegressor`.
-
-    Parameters
-    ----------
-    <alpha>
-    alpha_task : float, default=1.0
-        λ2, the penalty through the task relation Ω.
-    <plain>
-
-    Attributes
-    ----------
-    <classes>
-    <plain_attributes>
-    <relation_attributes>
 
     Examples
     --------

@@ -14,19 +14,19 @@ from ..engine.alternation import Iteration, Recipe, Schedule, alternate
 from ..engine.problem import Problem
 from ..engine.starts import start_state
 from ..factors import Factors
-from ..models.docstrings import documented
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
+from ..parameters import documented
 from ..penalties import LEAST, Free, Ridge
 from ..rows.blocks import single_blas
-from .direct import DirectModel, direct_recipe
+from .direct import DirectFit, DirectModel, direct_recipe
 
 
-class PooledModel(DirectModel):
-    """Abstract model whose slopes are the same for every task; beyond two classes, for each."""
+class OneSlope(DirectFit):
+    """Slopes that are the same for every task; beyond two classes, for each."""
 
-    _pooling: float | None
+    pooling: float | None
 
-    def _steps(
+    def steps(
         self,
         problem: Problem,
         schedule: Schedule,
@@ -34,43 +34,43 @@ class PooledModel(DirectModel):
         factors: Factors | None = None,
     ) -> Iterator[Iteration]:
         if problem.labels is None:
-            yield from super()._steps(problem, schedule, seed, factors)
+            yield from super().steps(problem, schedule, seed, factors)
         else:
             with single_blas():
-                yield from self._by_class(problem, problem.labels, schedule)
+                yield from self.by_class(problem, problem.labels, schedule)
 
     @abstractmethod
-    def _by_class(
+    def by_class(
         self, problem: Problem, labels: np.ndarray, schedule: Schedule
     ) -> Iterator[Iteration]:
         """Yield the fit of several classes, of which each column of the problem has one."""
 
-    def _recipe(self, n_features: int, n_columns: int) -> Recipe:
+    def recipe(self, n_features: int, n_columns: int) -> Recipe:
         nothing = {"F": np.zeros((n_features, 1)), "G": np.zeros((n_columns, 1))}
         return Recipe(
             {"F": Ridge(1.0), "G": Ridge(1.0)},
             (1, 1),
             fixed=nothing,
-            shared=self._strength(),
-            intercept=self.fit_intercept,
-            intercept_penalty=self._pooling,
+            shared=self.strength(),
+            intercept=self.model.fit_intercept,
+            intercept_penalty=self.pooling,
         )
 
 
-class Pooled(PooledModel):
-    """Abstract pooled model: tasks are ignored."""
+class PooledFit(OneSlope):
+    """One model: tasks are ignored."""
 
-    _pooling = float("inf")
+    pooling = float("inf")
 
-    def _by_class(
+    def by_class(
         self, problem: Problem, labels: np.ndarray, schedule: Schedule
     ) -> Iterator[Iteration]:
         # The columns of a class are one, with an intercept of its own.
         kinds, own = np.unique(labels, return_inverse=True)
         merged = problem.datafit.with_tasks_pooled(own, len(kinds))
-        parts = {"intercept": self.fit_intercept, "intercept_penalty": LEAST}
+        parts = {"intercept": self.model.fit_intercept, "intercept_penalty": LEAST}
         size = merged.n_features, merged.n_tasks
-        recipe = direct_recipe(size, Ridge(self._strength()), **parts)
+        recipe = direct_recipe(size, Ridge(self.strength()), **parts)
         start = start_state(merged, recipe, schedule, like=problem.units.shift)
         for step in alternate(merged, start, schedule):
             point = step.state.factors
@@ -80,40 +80,31 @@ class Pooled(PooledModel):
             yield replace(step, state=step.state.at(spread))
 
 
-class RandomIntercept(PooledModel):
-    """Abstract model with common slopes and partially pooled intercepts."""
+class RandomInterceptFit(OneSlope):
+    """Common slopes and partially pooled intercepts."""
 
-    _pooling: Any = None
+    pooling: Any = None
 
-    def _by_class(
+    def by_class(
         self, problem: Problem, labels: np.ndarray, schedule: Schedule
     ) -> Iterator[Iteration]:
         kinds, own = np.unique(labels, return_inverse=True)
         member = np.eye(len(kinds))[own]
         recipe = Recipe(
-            {"F": Ridge(self._strength()), "G": Free()},
+            {"F": Ridge(self.strength()), "G": Free()},
             (member.shape[1], member.shape[1]),
             fixed={"G": member},
-            intercept=self.fit_intercept,
+            intercept=self.model.fit_intercept,
         )
         start = start_state(problem.datafit, recipe, schedule, like=problem.units.shift)
         yield from alternate(problem.datafit, start, schedule)
 
 
 @documented
-class PooledRegressor(RegressorOutputs, Pooled):
+class PooledRegressor(RegressorOutputs, DirectModel):
     r"""One ridge regression on the rows of all tasks (the paper's STL).
 
     .. math:: \min \sum_i ω_i (y_i - x_i^\top w - b)^2 + α \|w\|^2
-
-    Parameters
-    ----------
-    <alpha>
-    <plain>
-
-    Attributes
-    ----------
-    <plain_attributes>
 
     Examples
     --------
@@ -128,20 +119,12 @@ class PooledRegressor(RegressorOutputs, Pooled):
            [1., 1., 1.]])
     """
 
+    _algorithm_class = PooledFit
+
 
 @documented
-class PooledClassifier(ClassifierOutputs, Pooled):
+class PooledClassifier(ClassifierOutputs, DirectModel):
     r"""One logistic regression on the rows of all tasks; see :class:`PooledRegressor`.
-
-    Parameters
-    ----------
-    <alpha>
-    <plain>
-
-    Attributes
-    ----------
-    <classes>
-    <plain_attributes>
 
     Examples
     --------
@@ -153,23 +136,16 @@ class PooledClassifier(ClassifierOutputs, Pooled):
     True
     """
 
+    _algorithm_class = PooledFit
+
 
 @documented
-class RandomInterceptRegressor(RegressorOutputs, RandomIntercept):
+class RandomInterceptRegressor(RegressorOutputs, DirectModel):
     r"""Common slopes and an intercept for each task: the random-intercept model.
 
     .. math:: \min \sum_i ω_i (y_i - x_i^\top w - b - u_{t(i)})^2 + α \|w\|^2 + ρ \sum_t u_t^2
 
     with ρ, noise over the variance of the intercepts, estimated from the data.
-
-    Parameters
-    ----------
-    <alpha>
-    <plain>
-
-    Attributes
-    ----------
-    <plain_attributes>
 
     Examples
     --------
@@ -182,20 +158,12 @@ class RandomInterceptRegressor(RegressorOutputs, RandomIntercept):
     array([ 0.,  5., 10.])
     """
 
+    _algorithm_class = RandomInterceptFit
+
 
 @documented
-class RandomInterceptClassifier(ClassifierOutputs, RandomIntercept):
+class RandomInterceptClassifier(ClassifierOutputs, DirectModel):
     r"""Common slopes and an intercept for each task; see :class:`RandomInterceptRegressor`.
-
-    Parameters
-    ----------
-    <alpha>
-    <plain>
-
-    Attributes
-    ----------
-    <classes>
-    <plain_attributes>
 
     Examples
     --------
@@ -207,3 +175,5 @@ class RandomInterceptClassifier(ClassifierOutputs, RandomIntercept):
     >>> RandomInterceptClassifier().fit(X, y, task=task).score(X, y, task=task) > 0.9
     True
     """
+
+    _algorithm_class = RandomInterceptFit

@@ -2,93 +2,82 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
 
 from ..engine.alternation import Recipe
-from ..models.docstrings import documented
+from ..models import fields as of
+from ..models.factor_model import adapt
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
-from ..parameters import require_number
+from ..models.task_model import TaskModel
+from ..parameters import Doc, NonNegative, documented, require_number
 from ..penalties import LEAST, Ridge
-from .direct import DirectModel, direct_recipe
+from .direct import Alpha, DirectFit, DirectModel, direct_recipe
 
 
-class Independent(DirectModel):
-    """Abstract model with weights and an intercept of each task's own."""
+class IndependentFit(DirectFit):
+    """Weights and an intercept of each task's own."""
 
-    def _recipe(self, n_features: int, n_columns: int) -> Recipe:
-        parts = {"intercept": self.fit_intercept, "intercept_penalty": LEAST}
-        return direct_recipe((n_features, n_columns), Ridge(self._strength()), **parts)
+    def recipe(self, n_features: int, n_columns: int) -> Recipe:
+        parts = {"intercept": self.model.fit_intercept, "intercept_penalty": LEAST}
+        return direct_recipe((n_features, n_columns), Ridge(self.strength()), **parts)
 
 
-class MeanRegularized(DirectModel):
-    """Abstract model with a common part and penalised deviations of slopes and intercepts."""
+class MeanRegularizedFit(DirectFit):
+    """A common part, and penalised deviations of slopes and intercepts."""
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        alpha_intercept: float | None = None,
-        alpha_shared: float = 1.0,
-        loss: str = "auto",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            alpha,
-            loss=loss,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            task_column=task_column,
-            unseen_task=unseen_task,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.alpha_intercept = alpha_intercept
-        self.alpha_shared = alpha_shared
-
-    def _check_parameters(self) -> None:
-        require_number("alpha_shared", self.alpha_shared)
-        if self.alpha_intercept is not None:
-            require_number("alpha_intercept", self.alpha_intercept)
-        super()._check_parameters()
-
-    def _recipe(self, n_features: int, n_columns: int) -> Recipe:
-        own = self.alpha_intercept
+    def recipe(self, n_features: int, n_columns: int) -> Recipe:
+        own = self.model.alpha_intercept
         return direct_recipe(
             (n_features, n_columns),
-            Ridge(self._strength()),
-            shared=max(float(self.alpha_shared), LEAST),
-            intercept=self.fit_intercept,
+            Ridge(self.strength()),
+            shared=max(float(self.model.alpha_shared), LEAST),
+            intercept=self.model.fit_intercept,
             intercept_penalty=None if own is None else max(float(own), LEAST),
         )
 
-    def _place(self) -> tuple[tuple[Any, ...], float]:
-        own = -1.0 if self.alpha_intercept is None else float(self.alpha_intercept)
-        return (own, float(self.alpha_shared)), float(self.alpha)
+    def place(self) -> tuple[tuple[Any, ...], float]:
+        own = self.model.alpha_intercept
+        path = -1.0 if own is None else float(own), float(self.model.alpha_shared)
+        return path, float(self.model.alpha)
+
+
+@dataclass(eq=False, repr=False)
+class MeanRegularized(TaskModel):
+    """Abstract model with a common part and penalised deviations from it."""
+
+    alpha: Alpha = 1.0
+    _: KW_ONLY
+    alpha_intercept: Annotated[
+        float | None,
+        require_number,
+        Doc(
+            "Penalty of the tasks' deviations from the common intercept; None estimates it from "
+            "the data."
+        ),
+    ] = None
+    alpha_shared: Annotated[NonNegative, Doc("Penalty of the common part.")] = 1.0
+    loss: of.Loss = "auto"
+    fit_intercept: of.PlainIntercept = True
+    standardize: of.Standardize = True
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    max_iter: of.MaxIter = 200
+    tol: of.Tol = 1e-6
+    random_state: of.RandomState = None
+    verbose: of.Verbose = 0
+
+    _algorithm_class = MeanRegularizedFit
+    _on_devices = True
+
+    adapt = adapt
 
 
 @documented
-class IndependentRegressor(RegressorOutputs, Independent):
+class IndependentRegressor(RegressorOutputs, DirectModel):
     r"""A ridge regression for each task on its own rows (the paper's ITL).
 
     .. math:: \min \sum_i ω_i (y_i - x_i^\top w_{t(i)} - b_{t(i)})^2 + α \sum_t \|w_t\|^2
-
-    Parameters
-    ----------
-    <alpha>
-    <plain>
-
-    Attributes
-    ----------
-    <plain_attributes>
 
     Examples
     --------
@@ -102,20 +91,12 @@ class IndependentRegressor(RegressorOutputs, Independent):
            [0., 1.]])
     """
 
+    _algorithm_class = IndependentFit
+
 
 @documented
-class IndependentClassifier(ClassifierOutputs, Independent):
+class IndependentClassifier(ClassifierOutputs, DirectModel):
     r"""A logistic regression for each task on its own rows; see :class:`IndependentRegressor`.
-
-    Parameters
-    ----------
-    <alpha>
-    <plain>
-
-    Attributes
-    ----------
-    <classes>
-    <plain_attributes>
 
     Examples
     --------
@@ -128,6 +109,8 @@ class IndependentClassifier(ClassifierOutputs, Independent):
     True
     """
 
+    _algorithm_class = IndependentFit
+
 
 @documented
 class MeanRegularizedRegressor(RegressorOutputs, MeanRegularized):
@@ -135,16 +118,6 @@ class MeanRegularizedRegressor(RegressorOutputs, MeanRegularized):
 
     .. math:: \min \sum_i ω_i (y_i - x_i^\top (w_0 + v_t) - b - u_t)^2
         + α \sum_t \|v_t\|^2 + α_b \sum_t u_t^2 + α_0 \|w_0\|^2
-
-    Parameters
-    ----------
-    <alpha>
-    <mean>
-    <plain>
-
-    Attributes
-    ----------
-    <plain_attributes>
 
     Examples
     --------
@@ -161,17 +134,6 @@ class MeanRegularizedRegressor(RegressorOutputs, MeanRegularized):
 @documented
 class MeanRegularizedClassifier(ClassifierOutputs, MeanRegularized):
     r"""Weights of each task drawn towards a common part; see :class:`MeanRegularizedRegressor`.
-
-    Parameters
-    ----------
-    <alpha>
-    <mean>
-    <plain>
-
-    Attributes
-    ----------
-    <classes>
-    <plain_attributes>
 
     Examples
     --------

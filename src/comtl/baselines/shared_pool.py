@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -16,55 +16,22 @@ from ..engine.alternation import Iteration, Schedule, alternate
 from ..engine.problem import Problem
 from ..engine.starts import start_state
 from ..factors import Factors, State
-from ..models.docstrings import documented
+from ..models import fields as of
+from ..models.factor_model import adapt
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
-from ..parameters import require_integer
+from ..models.task_model import TaskModel
+from ..parameters import Count, Doc, documented
 from ..penalties import LEAST, Ridge, Simplex
 from ..penalties.membership import indicators
 from ..rows.blocks import single_blas
-from .clustered import Pool
+from .clustered import Alpha, Clusters, PoolFit, largest_share
 from .direct import direct_recipe, exact
 
 
-class SharedPool(Pool):
-    """Abstract pool with one model for each task."""
+class SharedPoolFit(PoolFit):
+    """A pool with one model for each task."""
 
-    def __init__(
-        self,
-        n_clusters: int = 5,
-        *,
-        alpha: float = 1.0,
-        n_init: int = 5,
-        loss: str = "auto",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        max_iter: int = 100,
-        tol: float = 1e-8,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            alpha=alpha,
-            loss=loss,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            task_column=task_column,
-            unseen_task=unseen_task,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.n_init = n_init
-
-    def _check_parameters(self) -> None:
-        require_integer("n_init", self.n_init)
-        super()._check_parameters()
-
-    def _steps(
+    def steps(
         self,
         problem: Problem,
         schedule: Schedule,
@@ -73,14 +40,17 @@ class SharedPool(Pool):
     ) -> Iterator[Iteration]:
         """Yield the best of several runs, round by round; earlier factors have no part in it."""
         datafit, rng = problem.datafit, np.random.default_rng(seed)
-        count = self._ranks(datafit.n_features, datafit.n_tasks)[0]
-        alpha = max(float(self.alpha), LEAST)
-        fit = Rounds(problem, count, alpha, self.fit_intercept, self.tol)
+        count = self.ranks(datafit.n_features, datafit.n_tasks)[0]
+        alpha = max(float(self.model.alpha), LEAST)
+        fit = Rounds(problem, count, alpha, self.model.fit_intercept, self.model.tol)
         with single_blas():
-            runs = [list(fit.run(labels, schedule)) for labels in fit.starts(int(self.n_init), rng)]
+            runs = [
+                list(fit.run(labels, schedule))
+                for labels in fit.starts(int(self.model.n_init), rng)
+            ]
             yield from min(runs, key=lambda run: run[-1].objective)
 
-    def _within(
+    def within(
         self, fit: RowsDatafit, state: State, whitening: Array | None
     ) -> tuple[Array, Array]:
         """Give each new task the model of the pool that fits it best, intercept and all."""
@@ -89,6 +59,32 @@ class SharedPool(Pool):
         intercepts = xp.take(point.intercepts, xp.argmax(point.G, axis=0), axis=0)
         best = to_numpy(fit.losses(point.F.T, intercepts)).argmin(axis=1)
         return indicators(best, point.G), take(intercepts, best)
+
+
+@dataclass(eq=False, repr=False)
+class SharedPool(TaskModel):
+    """Abstract pool with one model for each task."""
+
+    n_clusters: Clusters = 5
+    _: KW_ONLY
+    alpha: Alpha = 1.0
+    n_init: Annotated[Count, Doc("Starts, of which the best is kept.")] = 5
+    loss: of.Loss = "auto"
+    fit_intercept: of.PlainIntercept = True
+    standardize: of.Standardize = True
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    max_iter: of.MaxIter = 100
+    tol: of.Tol = 1e-8
+    random_state: of.RandomState = None
+    verbose: of.Verbose = 0
+
+    _algorithm_class = SharedPoolFit
+    _on_devices = True
+
+    adapt = adapt
+
+    task_clusters_ = property(largest_share)
 
 
 class Rounds:
@@ -204,18 +200,6 @@ class SharedPoolRegressor(RegressorOutputs, SharedPool):
     over the models and the assignment ``k(t)``: models and assignment in turn, as in k-means,
     from several starts.
 
-    Parameters
-    ----------
-    <clusters>
-    n_init : int, default=5
-        Starts, of which the best is kept.
-    <plain>
-
-    Attributes
-    ----------
-    <plain_attributes>
-    <factor_attributes>
-
     Examples
     --------
     >>> import numpy as np
@@ -231,19 +215,6 @@ class SharedPoolRegressor(RegressorOutputs, SharedPool):
 @documented
 class SharedPoolClassifier(ClassifierOutputs, SharedPool):
     r"""A pool of models and for each task the best of them; see :class:`SharedPoolRegressor`.
-
-    Parameters
-    ----------
-    <clusters>
-    n_init : int, default=5
-        Starts, of which the best is kept.
-    <plain>
-
-    Attributes
-    ----------
-    <classes>
-    <plain_attributes>
-    <factor_attributes>
 
     Examples
     --------

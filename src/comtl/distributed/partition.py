@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..engine.problem import OutputColumns, binary_cells, complete_table
+from ..engine.problem import binary_cells, complete_table
+from ..linear import OutputColumns
 from ..rows.fit_input import FitInput
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks

@@ -15,7 +15,8 @@ import numpy as np
 from ..adapt import Adaptation, New
 from ..arrays import device_name
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.problem import OutputColumns, Problem, Scaling
+from ..engine.problem import Problem, Scaling
+from ..linear import OutputColumns
 from ..losses import Loss
 from ..rows.frames import read_tasks
 from ..rows.observations import Observations

@@ -13,7 +13,7 @@ import joblib
 import numpy as np
 
 from ..arrays import DENSE_BYTES
-from ..models.fitted import FittedTasks
+from ..models.task_model import TaskModel
 from ..rows.fit_input import FitInput, counted_folds, counts
 from ..rows.frames import read_classes
 from ..rows.reading import read_rows
@@ -31,11 +31,13 @@ class PartitionedInput(FitInput):
 
     chosen: list[np.ndarray] | None = None
 
-    def read(self, schema: FittedTasks, **options: Any) -> Any:
-        parts = (self.X, self.y, self.task, self.sample_weight, self.chosen)
-        return read_partitions(schema, *parts, **options)
+    def read(self, schema: TaskModel, **options: Any) -> Any:
+        """Have the partitions validated where they are; ``schema`` learns the columns."""
+        told = (self.X, self.y, self.task, self.sample_weight, self.chosen)
+        return read_partitions(schema, *told, **options)
 
-    def read_more(self, model: FittedTasks, schema: FittedTasks) -> Any:
+    def read_more(self, model: TaskModel, schema: TaskModel) -> Any:
+        """Have the partitions of further tasks validated; their columns must be those of fit."""
         data = self.read(schema, classes=model._known_classes)
         names = [getattr(one, "feature_names_in_", None) for one in (model, schema)]
         same = names[0] is None or names[1] is None or np.array_equal(names[0], names[1])
@@ -46,7 +48,7 @@ class PartitionedInput(FitInput):
             )
         return data
 
-    def here(self, schema: FittedTasks) -> FitInput:
+    def here(self, schema: TaskModel) -> FitInput:
         """Rows in the memory of this process, unless there are too many for it."""
         size = self.read(copy.copy(schema)).nbytes
         if size > MOST_BYTES:
@@ -57,7 +59,7 @@ class PartitionedInput(FitInput):
             )
         return self.gathered()
 
-    def nearby(self, schema: FittedTasks, data: Any) -> tuple[FitInput, Any]:
+    def nearby(self, schema: TaskModel, data: Any) -> tuple[FitInput, Any]:
         """Little data is brought here, so that many fits run side by side."""
         if data.nbytes > DENSE_BYTES:
             return self, data
@@ -88,7 +90,7 @@ class PartitionedInput(FitInput):
         """Rows of each partition, read where Dask does not know them."""
         return row_chunks(self.X) or self._run(_length)
 
-    def splits(self, schema: FittedTasks, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    def splits(self, schema: TaskModel, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Row numbers of the folds, as in one table; a label for each row comes here."""
         read = self._run(_labels, schema)
         known, labels, classes = (

@@ -27,7 +27,7 @@ from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
 from ..datafits.rows_datafit import RowsDatafit
 from ..factors import Factors
-from ..linear import LinearTasks
+from ..linear import LinearTasks, OutputColumns
 from ..losses import Loss
 from ..rows.design import Design
 from ..rows.observations import Observations
@@ -81,32 +81,6 @@ class Problem:
     datafit: Datafit
     units: Scaling
     labels: np.ndarray | None = None
-
-
-@saved
-@dataclass(frozen=True, eq=False)
-class OutputColumns:
-    """The columns of ``W``: tasks, or pairs of a task and a class that it has observations of."""
-
-    task: np.ndarray
-    label: np.ndarray  # class of each column; 1 throughout for two classes
-    index: np.ndarray | None  # column of (task, class), -1 for none; None where columns are tasks
-
-    @classmethod
-    def of(cls, data: Observations) -> OutputColumns:
-        """Columns that the observations call for."""
-        if data.classes is None or len(data.classes) == 2:
-            tasks = np.arange(data.n_tasks)
-            return cls(tasks, np.ones_like(tasks), None)
-        return cls.seen(data.seen)
-
-    @classmethod
-    def seen(cls, seen: np.ndarray) -> OutputColumns:
-        """Columns for a boolean table of tasks by classes."""
-        index = np.full(seen.shape, -1)
-        index[seen] = np.arange(seen.sum())
-        task, label = np.nonzero(seen)
-        return cls(task, label, index)
 
 
 def binary_cells(data: Any, columns: OutputColumns) -> Any:

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays import to_numpy
 from ..hierarchical.intervals_mixin import IntervalMixin
-from ..models.training import TaskModel
+from ..models.task_model import TaskModel
 from ..parameters import require_integer
 from ..rows.fit_input import FitInput
 from ..rows.frames import read_classes, read_numbers, read_weights

@@ -7,8 +7,8 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ..engine.problem import OutputColumns
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
+from ..linear import OutputColumns
 from ..rows.fit_input import FitInput
 from ..stacking.candidates import Candidate
 from ..stacking.default_members import is_wide

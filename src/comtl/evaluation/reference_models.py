@@ -14,7 +14,7 @@ from ..baselines import (
     PooledRegressor,
 )
 from ..models.search import search
-from ..models.training import TaskModel
+from ..models.task_model import TaskModel
 from ..rows.fit_input import FitInput
 from ..rows.reading import read_rows
 from ..stacking.hinges import Hinges

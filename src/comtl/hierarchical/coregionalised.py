@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from scipy import sparse
@@ -10,44 +11,43 @@ from scipy.optimize import minimize_scalar
 
 from ..arrays import DENSE_BYTES, DENSE_SIDE, segment_sum
 from ..datafits.block_diagonal import TaskBlocks
-from ..engine.problem import OutputColumns
 from ..engine.progress import SILENT, FitProgress
-from ..linear import LinearTasks
+from ..linear import LinearTasks, OutputColumns
 from ..losses import Loss, Squared
+from ..models.fields import TaskColumn, UnseenTask
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
-from ..models.training import CellModel
-from ..parameters import require_flag, require_integer, require_number
+from ..models.task_model import TaskModel
+from ..parameters import Doc, Flag, NonNegative, at_least
 from ..rows.design import Design
 from ..rows.observations import Observations
 from ..solvers.conjugate_gradient import conjugate_gradient
 from .population import Population
 
 
-class CoregionalisedRidge(CellModel):
+@dataclass(eq=False, repr=False)
+class CoregionalisedRidge(TaskModel):
     """Abstract model whose tasks' weights have one covariance between tasks in every feature."""
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        rest: float = 0.5,
-        noise: float = 3.0,
-        standardize: bool = False,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-    ) -> None:
-        self.n_components = n_components
-        self.rest = rest
-        self.noise = noise
-        self.standardize = standardize
-        self.task_column = task_column
-        self.unseen_task = unseen_task
-
-    def _check_parameters(self) -> None:
-        require_integer("n_components", self.n_components, low=0)
-        require_number("rest", self.rest)
-        require_number("noise", self.noise)
-        require_flag("standardize", self.standardize)
+    n_components: Annotated[
+        int,
+        at_least(0),
+        Doc("Directions of the covariance between tasks; 0 for separate tasks."),
+    ] = 2
+    _: KW_ONLY
+    rest: Annotated[
+        NonNegative,
+        Doc("Variance of random effects of the weights, over the variance of separate weights."),
+    ] = 0.5
+    noise: Annotated[
+        NonNegative,
+        Doc(
+            "Noise over its estimate from separate tasks, which is low where features of more "
+            "weight are also the more frequent ones."
+        ),
+    ] = 3.0
+    standardize: Annotated[Flag, Doc("Whether to scale features to unit variance inside.")] = False
+    task_column: TaskColumn = None
+    unseen_task: UnseenTask = "mean"
 
     def _loss(self) -> Loss:
         return Squared()
@@ -108,32 +108,11 @@ def has_room(n_features: int, n_tasks: int) -> bool:
 
 
 class CoregionalisedRidgeRegressor(RegressorOutputs, CoregionalisedRidge):
-    """Values of tasks that are related through all features alike.
-
-    Parameters
-    ----------
-    n_components : int, default=2
-        Directions of the covariance between tasks; 0 for tasks on their own.
-    rest : float, default=0.5
-        What tasks have of their own, over the variance of weights of tasks on their own.
-    noise : float, default=3.0
-        Noise over its estimate from tasks on their own, which is low where features of more
-        weight are also the more frequent ones.
-    standardize : bool, default=False
-        Whether to scale features to unit variance inside.
-    task_column, unseen_task
-        As in the other estimators.
-    """
+    """Values of tasks that are related through all features alike."""
 
 
 class CoregionalisedRidgeClassifier(ClassifierOutputs, CoregionalisedRidge):
-    """Classes of tasks that are related through all features alike, by squared loss.
-
-    Parameters
-    ----------
-    n_components, rest, noise, standardize, task_column, unseen_task
-        As in :class:`CoregionalisedRidgeRegressor`.
-    """
+    """Classes of tasks that are related through all features alike, by squared loss."""
 
 
 class CentredRows:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.stats import norm
 
 from ..arrays import asarray_like, namespace, on_device, with_ones
 from ..losses import Logistic, Loss, Squared
-from ..models.docstrings import documented
+from ..models.fields import TaskColumn, UnseenTask, Verbose
 from ..models.outputs import ClassifierOutputs
-from ..parameters import require_choice
+from ..parameters import Doc, documented, one_of
+from . import hierarchical_model as of
 from .em import EMIteration
 from .hierarchical_model import HierarchicalModel
 from .intervals_mixin import IntervalMixin
@@ -21,6 +23,7 @@ from .uncertainty import PredictiveVariance
 
 
 @documented
+@dataclass(eq=False, repr=False)
 class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
     r"""Tasks as draws from one population that the data reveal; no penalty to choose.
 
@@ -31,16 +34,8 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
     noise maximise the marginal likelihood (restricted likelihood): a mixed model with random slopes
     of every feature. Weights are posterior means, and their covariance gives error bars.
 
-    Parameters
-    ----------
-    <hierarchical>
-    noise : {"common", "task"}, default="common"
-        Whether tasks have one variance of noise, or each its own about a common level.
-    <hierarchical_common>
-
     Attributes
     ----------
-    <hierarchical_attributes>
     noise_variance_ : float or ndarray of shape (n_tasks,)
         Variance of a target about its score.
     intercept_variance_ : float
@@ -60,38 +55,22 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
     True
     """
 
-    def __init__(
-        self,
-        structure: str = "full",
-        *,
-        n_components: int = 2,
-        prior_weight: float | None = None,
-        shrink_common: bool = False,
-        noise: str = "common",
-        standardize: bool = True,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            structure,
-            n_components=n_components,
-            prior_weight=prior_weight,
-            shrink_common=shrink_common,
-            standardize=standardize,
-            task_column=task_column,
-            unseen_task=unseen_task,
-            max_iter=max_iter,
-            tol=tol,
-            verbose=verbose,
-        )
-        self.noise = noise
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        require_choice("noise", self.noise, ("common", "task"))
+    structure: of.Structure = "full"
+    _: KW_ONLY
+    n_components: of.Directions = 2
+    prior_weight: of.PriorWeight = None
+    shrink_common: of.ShrinkCommon = False
+    noise: Annotated[
+        str,
+        one_of("common", "task"),
+        Doc("Whether tasks have one variance of noise, or each its own about a common level."),
+    ] = "common"
+    standardize: of.Standardize = True
+    task_column: TaskColumn = None
+    unseen_task: UnseenTask = "mean"
+    max_iter: of.MaxIter = 500
+    tol: of.Tol = 1e-6
+    verbose: Verbose = 0
 
     def _loss(self) -> Loss:
         return Squared()
@@ -151,22 +130,13 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
 
 
 @documented
+@dataclass(eq=False, repr=False)
 class HierarchicalClassifier(ClassifierOutputs, HierarchicalModel):
     r"""Tasks as draws from one population, for classes; see :class:`HierarchicalRegressor`.
 
     The score of a row gives the log odds of its class. The evidence is bounded from below by one
     that is quadratic in the scores, and the bound is maximised. Beyond two classes every class has
     a population of its own.
-
-    Parameters
-    ----------
-    <hierarchical>
-    <hierarchical_common>
-
-    Attributes
-    ----------
-    <classes>
-    <hierarchical_attributes>
 
     Examples
     --------
@@ -178,6 +148,18 @@ class HierarchicalClassifier(ClassifierOutputs, HierarchicalModel):
     >>> HierarchicalClassifier("isotropic").fit(X, y, task=task).score(X, y, task=task) > 0.7
     True
     """
+
+    structure: of.Structure = "full"
+    _: KW_ONLY
+    n_components: of.Directions = 2
+    prior_weight: of.PriorWeight = None
+    shrink_common: of.ShrinkCommon = False
+    standardize: of.Standardize = True
+    task_column: TaskColumn = None
+    unseen_task: UnseenTask = "mean"
+    max_iter: of.MaxIter = 500
+    tol: of.Tol = 1e-6
+    verbose: Verbose = 0
 
     def _loss(self) -> Loss:
         return Logistic()

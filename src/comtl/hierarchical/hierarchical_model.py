@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays import asarray_like, on_device
-from ..engine.problem import OutputColumns
 from ..engine.progress import SILENT, FitProgress, logger, progress_shown
-from ..linear import LinearTasks
-from ..models.training import CellModel
-from ..parameters import require_choice, require_flag, require_integer, require_number
+from ..linear import LinearTasks, OutputColumns
+from ..models.task_model import TaskModel
+from ..parameters import Count, Doc, Flag, NonNegative, one_of, require_number
+from ..phrases import warn_caller
 from ..rows.blocks import single_blas
 from ..rows.observations import Observations
 from .covariances import COVARIANCE_FAMILIES, STRUCTURES, CovarianceFamily
@@ -24,53 +23,75 @@ from .likelihoods import Likelihood
 from .population import Population, check_size, population_of
 from .posterior import Prior
 
+Structure = Annotated[
+    str,
+    one_of(*STRUCTURES),
+    Doc(
+        "Covariance of what a task has of its own: an intercept only; slopes of one variance; of "
+        "one variance each; any covariance, with a prior about the isotropic one; or some "
+        "directions in common and one variance around them."
+    ),
+]
+Directions = Annotated[Count, Doc('Directions of the structure "factor".')]
+PriorWeight = Annotated[
+    float | None,
+    require_number,
+    Doc("How many tasks the prior of a full covariance counts for; None: as many as features."),
+]
+ShrinkCommon = Annotated[
+    Flag,
+    Doc(
+        "Whether the common slopes are drawn to zero, as far as the marginal likelihood asks for. "
+        "False leaves them free, as a mixed model does, where there are ten rows for each or more."
+    ),
+]
+Standardize = Annotated[
+    Flag,
+    Doc(
+        "Whether to scale features to unit variance inside. False: they keep their spread, so that "
+        "wide columns may count for more. Weights are reported in the units given."
+    ),
+]
+MaxIter = Annotated[Count, Doc("Most steps.")]
+Tol = Annotated[
+    NonNegative,
+    Doc(
+        "Stop once the log marginal likelihood can rise by no more than this for each row, by how "
+        "fast its gains fall."
+    ),
+]
 
-class HierarchicalModel(CellModel):
-    """Abstract model of tasks as draws from one population."""
+
+class HierarchicalModel(TaskModel):
+    """Abstract model of tasks as draws from one population.
+
+    Attributes
+    ----------
+    log_evidence_ : float
+        Logarithm of the restricted likelihood, or its bound for classes, in standardised units.
+    objective_history_ : ndarray of shape (n_steps + 1,)
+        Log marginal likelihood plus log priors at the start and after each step; never falls.
+    n_iter_, converged_ : int, bool
+        Steps done, and whether they came to an end.
+    """
 
     _priors: list[Prior]
     _on_devices = True
     _levels_tell = True
 
-    def __init__(
-        self,
-        structure: str = "full",
-        *,
-        n_components: int = 2,
-        prior_weight: float | None = None,
-        shrink_common: bool = False,
-        standardize: bool = True,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        verbose: int = 0,
-    ) -> None:
-        self.structure = structure
-        self.n_components = n_components
-        self.prior_weight = prior_weight
-        self.shrink_common = shrink_common
-        self.standardize = standardize
-        self.task_column = task_column
-        self.unseen_task = unseen_task
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
+    # Declared for type checkers; the final classes are dataclasses of their parameters.
+    structure: str
+    n_components: int
+    prior_weight: float | None
+    shrink_common: bool
+    standardize: bool
+    max_iter: int
+    tol: float
+    verbose: int
 
     @abstractmethod
     def _likelihood(self, population: Population) -> Likelihood:
         """How the rows bear on the effects."""
-
-    def _check_parameters(self) -> None:
-        require_choice("structure", self.structure, STRUCTURES)
-        require_integer("n_components", self.n_components)
-        if self.prior_weight is not None:
-            require_number("prior_weight", self.prior_weight)
-        require_flag("shrink_common", self.shrink_common)
-        require_flag("standardize", self.standardize)
-        require_integer("max_iter", self.max_iter)
-        require_number("tol", self.tol)
-        require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
 
     @property
     def _covariance_family(self) -> CovarianceFamily:
@@ -130,19 +151,17 @@ class HierarchicalModel(CellModel):
         except KeyboardInterrupt:
             if stage is None or not watch.is_root:
                 raise
-            warnings.warn(
+            warn_caller(
                 f"Interrupted after step {stage.step}; the model of that step is kept.",
                 ConvergenceWarning,
-                stacklevel=7,
             )
             return path, stage
         assert stage is not None
         if not stage.converged:
-            warnings.warn(
+            warn_caller(
                 f"The evidence still rose by more than tol={self.tol:g} a row after "
                 f"max_iter={self.max_iter} steps; raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=7,
             )
         return path, stage
 

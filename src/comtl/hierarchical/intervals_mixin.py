@@ -6,14 +6,20 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+from sklearn.base import RegressorMixin
 
-from ..models.outputs import RegressorOutputs
-from ..models.training import by_partition
+from ..models.outputs import RegressorOutputs, by_partition
+from ..models.task_model import TaskModel
 from ..parameters import require_level
 
 
-class IntervalMixin(RegressorOutputs):
+class IntervalMixin(RegressorMixin, TaskModel):
     """Abstract regressor that knows the spread of targets around its predictions."""
+
+    _classification = RegressorOutputs._classification
+    _binary = RegressorOutputs._binary
+    _held_out_loss = RegressorOutputs._held_out_loss
+    score = RegressorOutputs.score
 
     @abstractmethod
     def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:

@@ -1,10 +1,11 @@
-"""What BiFactor and TriFactor are: factors that are all learned, each with a penalty."""
+"""BiFactor and TriFactor: their parameters, and factors that are all learned from the rows."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -13,49 +14,32 @@ from ..engine.alternation import Iteration, Recipe, Schedule
 from ..engine.cluster_exchange import best_of_starts
 from ..engine.problem import Problem
 from ..factors import Factors
-from ..parameters import require_choice, require_flag, require_integer, require_number
-from ..penalties import (
-    LEAST,
-    Penalty,
-    core_penalties,
-    factor_penalties,
-    penalty_of,
-    rotation_invariant,
-)
+from ..parameters import Count, Doc
+from ..penalties import LEAST, Penalty, penalty_of, rotation_invariant
 from ..penalties.membership import labels_of
 from ..rows.blocks import single_blas
-from .factor_model import FactorModel
+from . import fields as of
+from .factor_model import FactorFit, adapt
 from .removed import refuses
+from .task_model import TaskModel
 
 
-class CoClustering(FactorModel):
-    """Abstract model of factors that are all learned, each with a penalty of its own."""
+class LearnedFactors(FactorFit):
+    """Factors that are all learned, each with a penalty of its own."""
 
-    # Declared for type checkers; the final classes set them in their constructors.
-    alpha_feature: float
-    alpha_task: float
-    feature_penalty: str
-    task_penalty: str
-    shared: bool
-    alpha_shared: float
-
-    _has_core: bool = False
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.init, self.smoothing = model.init, model.smoothing
 
     @abstractmethod
-    def _penalties(self) -> dict[str, Penalty]:
+    def penalties(self) -> dict[str, Penalty]:
         """Penalty of each factor."""
 
-    def _check_parameters(self) -> None:
-        for name in ("alpha_feature", "alpha_task", "alpha_shared"):
-            require_number(name, getattr(self, name))
-        choices = factor_penalties(core=self._has_core)
-        require_choice("feature_penalty", self.feature_penalty, choices)
-        require_choice("task_penalty", self.task_penalty, choices)
-        require_flag("shared", self.shared)
-        super()._check_parameters()
+    def checkpoint(self) -> str | None:
+        return self.model.checkpoint
 
-    def _recipe(self, n_features: int, n_columns: int) -> Recipe:
-        penalties, ranks = self._penalties(), self._ranks(n_features, n_columns)
+    def recipe(self, n_features: int, n_columns: int) -> Recipe:
+        penalties, ranks = self.penalties(), self.ranks(n_features, n_columns)
         if rotation_invariant(penalties.values()):
             # They see only the singular values of W, whose rank the shorter side sets:
             # columns beyond it are zero at every optimum, so they are left out of the fit.
@@ -63,77 +47,112 @@ class CoClustering(FactorModel):
         return Recipe(
             penalties=penalties,
             ranks=ranks,
-            shared=max(self.alpha_shared, LEAST) if self.shared else None,
-            intercept=self.fit_intercept,
+            shared=max(self.model.alpha_shared, LEAST) if self.model.shared else None,
+            intercept=self.model.fit_intercept,
         )
 
-    def _place(self) -> tuple[tuple[Any, ...], float]:
-        return (self.alpha_feature,), self.alpha_task
+    def place(self) -> tuple[tuple[Any, ...], float]:
+        return (self.model.alpha_feature,), self.model.alpha_task
+
+
+class TwoFactors(LearnedFactors):
+    r"""Two factors, :math:`W = F G^\top`.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Columns of the factors after capping.
+    """
+
+    def ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
+        rank = min(int(self.model.n_components), n_features, n_columns)
+        return rank, rank
+
+    def penalties(self) -> dict[str, Penalty]:
+        model = self.model
+        return {
+            "F": penalty_of(model.feature_penalty, model.alpha_feature),
+            "G": penalty_of(model.task_penalty, model.alpha_task),
+        }
+
+    def clusters(self) -> tuple[int | None, int | None]:
+        return int(self.model.n_components), int(self.model.n_components)
+
+
+class ThreeFactors(LearnedFactors):
+    r"""Three factors, :math:`W = F S G^\top`.
+
+    Attributes
+    ----------
+    core_ : ndarray of shape (K1, K2)
+        Core.
+    n_feature_clusters_, n_task_clusters_ : int
+        Columns of the factors after capping.
+    """
+
+    def ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
+        K1, K2 = self.clusters()
+        return min(K1, n_features), min(K2, n_columns)
+
+    def penalties(self) -> dict[str, Penalty]:
+        model = self.model
+        return {
+            "F": penalty_of(model.feature_penalty, model.alpha_feature),
+            "S": penalty_of(model.core_penalty, model.alpha_core),
+            "G": penalty_of(model.task_penalty, model.alpha_task),
+        }
+
+    def steps(
+        self,
+        problem: Problem,
+        schedule: Schedule,
+        seed: int,
+        factors: Factors | None = None,
+    ) -> Iterator[Iteration]:
+        """Yield the fit sweep by sweep; that of hard clusters is the best of several runs."""
+        hard = any(penalty.discrete for penalty in self.penalties().values())
+        if factors is not None or not hard:
+            yield from super().steps(problem, schedule, seed, factors)
+            return
+        recipe = self.recipe(problem.datafit.n_features, problem.datafit.n_tasks)
+        with single_blas():
+            like = problem.units.shift
+            yield from best_of_starts(problem.datafit, recipe, schedule, like=like, seed=seed)
+
+    def clusters(self) -> tuple[int, int]:
+        return int(self.model.n_feature_clusters), int(self.model.n_task_clusters)
 
 
 @refuses("relation_penalty", "alpha_relation", "warm_start")
-class BiFactor(CoClustering):
+@dataclass(eq=False, repr=False)
+class BiFactor(TaskModel):
     r"""Abstract two-factor model :math:`W = F G^\top`."""
 
-    def __init__(
-        self,
-        n_components: int = 5,
-        *,
-        alpha_feature: float = 0.1,
-        alpha_task: float = 0.5,
-        feature_penalty: str = "relation",
-        task_penalty: str = "relation",
-        shared: bool = False,
-        alpha_shared: float = 1.0,
-        loss: str = "auto",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        init: str = "svd",
-        smoothing: float = 0.01,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        checkpoint: str | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.alpha_feature = alpha_feature
-        self.alpha_task = alpha_task
-        self.feature_penalty = feature_penalty
-        self.task_penalty = task_penalty
-        self.shared = shared
-        self.alpha_shared = alpha_shared
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.task_column = task_column
-        self.unseen_task = unseen_task
-        self.init = init
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.verbose = verbose
+    n_components: of.Components = 5
+    _: KW_ONLY
+    alpha_feature: of.AlphaFeature = 0.1
+    alpha_task: of.AlphaTask = 0.5
+    feature_penalty: of.FactorPenalty = "relation"
+    task_penalty: of.FactorPenalty = "relation"
+    shared: of.Shared = False
+    alpha_shared: of.AlphaShared = 1.0
+    loss: of.Loss = "auto"
+    fit_intercept: of.FitIntercept = True
+    standardize: of.Standardize = True
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    init: of.Init = "svd"
+    smoothing: of.Smoothing = 0.01
+    max_iter: of.MaxIter = 200
+    tol: of.Tol = 1e-4
+    random_state: of.RandomState = None
+    checkpoint: of.Checkpoint = None
+    verbose: of.Verbose = 0
 
-    def _check_parameters(self) -> None:
-        require_integer("n_components", self.n_components)
-        super()._check_parameters()
+    _algorithm_class = TwoFactors
+    _on_devices = True
 
-    def _ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
-        rank = min(int(self.n_components), n_features, n_columns)
-        return rank, rank
-
-    def _penalties(self) -> dict[str, Penalty]:
-        return {
-            "F": penalty_of(self.feature_penalty, self.alpha_feature),
-            "G": penalty_of(self.task_penalty, self.alpha_task),
-        }
-
-    def _clusters(self) -> tuple[int | None, int | None]:
-        return int(self.n_components), int(self.n_components)
+    adapt = adapt
 
     @property
     def n_components_(self) -> int:
@@ -142,97 +161,43 @@ class BiFactor(CoClustering):
 
 
 @refuses("relation_penalty", "alpha_relation", "warm_start")
-class TriFactor(CoClustering):
+@dataclass(eq=False, repr=False)
+class TriFactor(TaskModel):
     r"""Abstract three-factor model :math:`W = F S G^\top`."""
 
-    _has_core = True
+    n_feature_clusters: Annotated[
+        Count, Doc("Columns ``K1`` of the feature factor; capped at the number of features.")
+    ] = 5
+    n_task_clusters: Annotated[
+        Count, Doc("Columns ``K2`` of the task factor; capped at the number of tasks.")
+    ] = 5
+    _: KW_ONLY
+    alpha_feature: of.AlphaFeature = 0.1
+    alpha_task: of.AlphaTask = 0.5
+    core_penalty: of.Core = "ridge"
+    alpha_core: of.AlphaCore = 1.0
+    # Two hard sides leave no weights without a core, hence three factors only.
+    feature_penalty: of.BlockPenalty = "relation"
+    task_penalty: of.BlockPenalty = "relation"
+    shared: of.Shared = False
+    alpha_shared: of.AlphaShared = 1.0
+    loss: of.Loss = "auto"
+    fit_intercept: of.FitIntercept = True
+    standardize: of.Standardize = True
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    init: of.Init = "svd"
+    smoothing: of.Smoothing = 0.01
+    max_iter: of.MaxIter = 200
+    tol: of.Tol = 1e-4
+    random_state: of.RandomState = None
+    checkpoint: of.Checkpoint = None
+    verbose: of.Verbose = 0
 
-    def __init__(
-        self,
-        n_feature_clusters: int = 5,
-        n_task_clusters: int = 5,
-        *,
-        alpha_feature: float = 0.1,
-        alpha_task: float = 0.5,
-        core_penalty: str | None = "ridge",
-        alpha_core: float = 1.0,
-        feature_penalty: str = "relation",
-        task_penalty: str = "relation",
-        shared: bool = False,
-        alpha_shared: float = 1.0,
-        loss: str = "auto",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        init: str = "svd",
-        smoothing: float = 0.01,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        checkpoint: str | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_feature_clusters = n_feature_clusters
-        self.n_task_clusters = n_task_clusters
-        self.alpha_feature = alpha_feature
-        self.alpha_task = alpha_task
-        self.core_penalty = core_penalty
-        self.alpha_core = alpha_core
-        self.feature_penalty = feature_penalty
-        self.task_penalty = task_penalty
-        self.shared = shared
-        self.alpha_shared = alpha_shared
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.task_column = task_column
-        self.unseen_task = unseen_task
-        self.init = init
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.verbose = verbose
+    _algorithm_class = ThreeFactors
+    _on_devices = True
 
-    def _check_parameters(self) -> None:
-        require_integer("n_feature_clusters", self.n_feature_clusters)
-        require_integer("n_task_clusters", self.n_task_clusters)
-        require_choice("core_penalty", self.core_penalty, core_penalties())
-        require_number("alpha_core", self.alpha_core)
-        super()._check_parameters()
-
-    def _ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
-        K1, K2 = int(self.n_feature_clusters), int(self.n_task_clusters)
-        return min(K1, n_features), min(K2, n_columns)
-
-    def _penalties(self) -> dict[str, Penalty]:
-        return {
-            "F": penalty_of(self.feature_penalty, self.alpha_feature),
-            "S": penalty_of(self.core_penalty, self.alpha_core),
-            "G": penalty_of(self.task_penalty, self.alpha_task),
-        }
-
-    def _steps(
-        self,
-        problem: Problem,
-        schedule: Schedule,
-        seed: int,
-        factors: Factors | None = None,
-    ) -> Iterator[Iteration]:
-        """Yield the fit sweep by sweep; that of hard clusters is the best of several runs."""
-        hard = any(penalty.discrete for penalty in self._penalties().values())
-        if factors is not None or not hard:
-            yield from super()._steps(problem, schedule, seed, factors)
-            return
-        recipe = self._recipe(problem.datafit.n_features, problem.datafit.n_tasks)
-        with single_blas():
-            like = problem.units.shift
-            yield from best_of_starts(problem.datafit, recipe, schedule, like=like, seed=seed)
-
-    def _clusters(self) -> tuple[int | None, int | None]:
-        return int(self.n_feature_clusters), int(self.n_task_clusters)
+    adapt = adapt
 
     def _cached_clusters(self, side: str) -> np.ndarray:
         """Clusters as the fit made them where they are hard, else from the weights."""

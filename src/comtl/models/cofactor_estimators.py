@@ -2,8 +2,8 @@ r"""BiFactor and TriFactor, as regressors and classifiers."""
 
 from __future__ import annotations
 
+from ..parameters import documented
 from .coclustering import BiFactor, TriFactor
-from .docstrings import documented
 from .outputs import ClassifierOutputs, RegressorOutputs
 
 
@@ -16,17 +16,6 @@ class BiFactorRegressor(RegressorOutputs, BiFactor):
 
     over the factors ``F`` (features) and ``G`` (tasks), the relations Σ and Ω of trace one
     (smoothed, see ``smoothing``) and partially pooled intercepts.
-
-    Parameters
-    ----------
-    <bi_ranks>
-    <alpha_task>
-    <common>
-
-    Attributes
-    ----------
-    <attributes>
-    <bi_attributes>
 
     See Also
     --------
@@ -61,18 +50,6 @@ class TriFactorRegressor(RegressorOutputs, TriFactor):
     and ``task_penalty="clusters"`` both do: features of a cluster share their weights (once scaled
     to unit variance), tasks of a cluster their model.
 
-    Parameters
-    ----------
-    <tri_ranks>
-    <alpha_task>
-    <core>
-    <common>
-
-    Attributes
-    ----------
-    <attributes>
-    <tri_attributes>
-
     Examples
     --------
     >>> import numpy as np
@@ -105,18 +82,6 @@ class BiFactorClassifier(ClassifierOutputs, BiFactor):
     The objective is that of :class:`BiFactorRegressor` with the logistic (or squared) loss of
     labels -1 and +1; beyond two classes, one class against the others within each task.
 
-    Parameters
-    ----------
-    <bi_ranks>
-    <alpha_task>
-    <common>
-
-    Attributes
-    ----------
-    <classes>
-    <attributes>
-    <bi_attributes>
-
     Examples
     --------
     >>> import numpy as np
@@ -138,19 +103,6 @@ class TriFactorClassifier(ClassifierOutputs, TriFactor):
 
     The objective is that of :class:`TriFactorRegressor` with the logistic (or squared) loss of
     labels -1 and +1; beyond two classes, one class against the others within each task.
-
-    Parameters
-    ----------
-    <tri_ranks>
-    <alpha_task>
-    <core>
-    <common>
-
-    Attributes
-    ----------
-    <classes>
-    <attributes>
-    <tri_attributes>
 
     Examples
     --------

@@ -1,102 +1,120 @@
-"""What all factor models share in fitting: parameters, recipe, the run of the alternation."""
+"""How factor models are fitted: a recipe over the one alternation, and new tasks on its factors."""
 
 from __future__ import annotations
 
 import copy
-import warnings
-from abc import abstractmethod
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from ..adapt import Adaptation, adapt_columns, within_span
 from ..arrays import Array
 from ..datafits.rows_datafit import RowsDatafit
 from ..engine.alternation import Iteration, Recipe, Schedule, alternate, resume
 from ..engine.checkpoints import Checkpoint
-from ..engine.problem import OutputColumns, Problem, build_problem
+from ..engine.problem import Problem, build_problem
 from ..engine.progress import SILENT, FitProgress, logger, progress_shown
 from ..engine.starts import start_state
 from ..factors import Factors, State, padded
+from ..linear import OutputColumns
 from ..losses import Loss, loss_names, loss_of
-from ..parameters import require_choice, require_flag, require_integer, require_number
+from ..parameters import require_choice
 from ..penalties import Free
 from ..penalties.relations import Relation
+from ..phrases import warn_caller
 from ..rows.blocks import single_blas
+from ..rows.fit_input import rows_of
+from ..rows.frames import is_frame
 from ..rows.observations import Observations
-from .training import CellModel
+from ..rows.reading import encode_tasks
+from .task_model import TaskModel
 
 
-class FactorModel(CellModel):
-    """Abstract factor model: a recipe of loss, penalties and ranks over the one alternation."""
+class FactorFit(ABC):
+    """How a factor model is fitted: loss, penalties and ranks over the one alternation.
 
-    # Declared for type checkers; the final classes set them in their constructors.
-    loss: str
-    fit_intercept: bool
-    standardize: bool
-    max_iter: int
-    tol: float
-    random_state: Any
-    verbose: int
+    Parameters
+    ----------
+    model : TaskModel
+        The estimator, whose parameters count and which keeps what comes of the fit.
+
+    Attributes
+    ----------
+    feature_factor_ : ndarray of shape (n_features, K1)
+        Feature factor, in the units of the data.
+    task_factor_ : ndarray of shape (n_tasks, K2)
+        Task factor.
+    feature_relation_, task_relation_ : Relation
+        Relations of the standardised features and of the tasks, learned or those that the weights
+        imply: low-rank objects with ``@`` and ``toarray()``.
+    solver_ : dict
+        Where the rows lived and which solver ran for each factor.
+    objective_history_ : ndarray of shape (n_sweeps + 1,)
+        Objective at the start and after each sweep; never rises.
+    n_iter_ : int
+        Sweeps done.
+    converged_ : bool
+        Whether the decrease fell below ``tol``.
+    """
 
     # What a model may leave to us.
     init: str = "svd"
     smoothing: float = 0.01
-    checkpoint: str | None = None
 
-    _state: State
-    _on_devices = True
+    def __init__(self, model: Any) -> None:
+        self.model = model
 
     @abstractmethod
-    def _ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
+    def ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
         """Columns of the feature and of the task factor, capped at what is attainable."""
 
     @abstractmethod
-    def _recipe(self, n_features: int, n_columns: int) -> Recipe:
+    def recipe(self, n_features: int, n_columns: int) -> Recipe:
         """Return the model as the engine takes it."""
 
     @abstractmethod
-    def _place(self) -> tuple[tuple[Any, ...], float]:
+    def place(self) -> tuple[tuple[Any, ...], float]:
         """Path that a setting lies on in a search, and its penalty there."""
 
-    def _check_parameters(self) -> None:
-        """Refuse bad parameters before any work."""
-        require_number("tol", self.tol)
-        require_number("smoothing", self.smoothing, low=1e-14)
-        require_integer("max_iter", self.max_iter)
-        require_choice("init", self.init, ("svd", "random"))
-        require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
-        for name in ("fit_intercept", "standardize"):
-            require_flag(name, getattr(self, name))
-        self._loss()
+    @abstractmethod
+    def clusters(self) -> tuple[int | None, int | None]:
+        """How many feature and task clusters to report."""
 
-    def _loss(self) -> Loss:
-        kind = {"classification": self._classification}
-        require_choice("loss", self.loss, ("auto", *loss_names(**kind)))
-        return loss_of(self.loss, **kind)
+    def checkpoint(self) -> str | None:
+        """File to go on from."""
+        return None
 
-    def _schedule(self) -> Schedule:
+    def loss(self) -> Loss:
+        """Loss of an observation."""
+        kind = {"classification": self.model._classification}
+        require_choice("loss", self.model.loss, ("auto", *loss_names(**kind)))
+        return loss_of(self.model.loss, **kind)
+
+    def schedule(self) -> Schedule:
+        """When to stop, and how close to solve."""
         return Schedule(
-            max_iter=self.max_iter,
-            tol=self.tol,
+            max_iter=self.model.max_iter,
+            tol=self.model.tol,
             smoothing=self.smoothing,
             start_smoothing=max(1.0, self.smoothing),
         )
 
-    def _problem(self, data: Observations, columns: OutputColumns, *, fits: int = 1) -> Problem:
+    def problem(self, data: Observations, columns: OutputColumns, *, fits: int = 1) -> Problem:
         """Rows made ready for so many fits."""
-        cells = self._binary(data, columns)
-        recipe = self._recipe(cells.n_features, cells.n_tasks)
+        cells = self.model._binary(data, columns)
+        recipe = self.recipe(cells.n_features, cells.n_tasks)
         problem = build_problem(
             cells,
-            self._loss(),
-            center=self.fit_intercept,
-            standardize=self.standardize,
-            scale_target=not self._classification,
+            self.model._loss(),
+            center=self.model.fit_intercept,
+            standardize=self.model.standardize,
+            scale_target=not self.model._classification,
             width=recipe.ranks[0],
             # A core without penalty grows where rows hardly see it, and Grams lose its digits.
             grams=recipe.penalties.get("S") != Free(),
@@ -104,44 +122,48 @@ class FactorModel(CellModel):
         )
         return problem if columns.index is None else replace(problem, labels=columns.label)
 
-    def _learn(
+    def learn(
         self, data: Observations, columns: OutputColumns, watch: FitProgress = SILENT
     ) -> None:
-        kept = Checkpoint.of(self.checkpoint, self, data)
-        self._run(self._problem(data, columns), data, columns, kept, watch)
+        """Fit the columns of weights to the observations."""
+        kept = Checkpoint.of(self.checkpoint(), self.model, data)
+        self.run(self.problem(data, columns), data, columns, kept, watch)
 
-    def _run(
+    def run(
         self,
         problem: Problem,
         data: Observations,
         columns: OutputColumns,
         kept: Checkpoint,
         watch: FitProgress,
+        described: Callable[[Any], dict[str, Any]] = lambda model: dict(vars(model)),
     ) -> None:
         """Alternate to the end and keep what came of it.
 
         A run that was checkpointed goes on from there. Interrupted, the outermost model stays
-        where it is, and its checkpoint with it.
+        where it is, and its checkpoint with it. ``described`` gives callbacks the attributes of
+        the outermost model, if the fit had ended there.
         """
+        model = self.model
         history: list[float] = []
         step: Iteration | None = None
         if found := kept.get("run"):
             seed, history, step = found["seed"], found["history"], found["step"]
-            steps = resume(problem.datafit, step, self._schedule())
+            steps = resume(problem.datafit, step, self.schedule())
         else:
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            steps = self._steps(problem, self._schedule(), seed)
+            seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+            steps = self.steps(problem, self.schedule(), seed)
 
         def more(step: Iteration) -> bool:
-            return not step.converged and step.sweep < self.max_iter
+            return not step.converged and step.sweep < model.max_iter
 
         def fitted(step: Iteration) -> dict[str, Any]:
-            model = copy.copy(self)
-            model._keep(step, history, problem, data, columns, seed)
-            return dict(vars(model))
+            copied = copy.copy(model)
+            type(self)(copied).keep(step, history, problem, data, columns, seed)
+            return described(copied)
 
         try:
-            with progress_shown(self.verbose), single_blas():
+            with progress_shown(model.verbose), single_blas():
                 for step in watch.iterate(steps, "sweep", more=more, fitted=fitted):
                     history.append(step.objective)
                     logger.info("sweep %d: objective %.10g", step.sweep, step.objective)
@@ -151,24 +173,22 @@ class FactorModel(CellModel):
             kept.flush()
             if step is None or not watch.is_root:
                 raise
-            warnings.warn(
+            warn_caller(
                 f"Interrupted after sweep {step.sweep}; the model of that sweep is kept.",
                 ConvergenceWarning,
-                stacklevel=6,
             )
         else:
             kept.finish()
         assert step is not None
-        self._keep(step, history, problem, data, columns, seed)
-        if not step.converged and step.sweep == self.max_iter:
-            warnings.warn(
-                f"The objective still fell by more than tol={self.tol:g} (relative) a sweep after "
-                f"max_iter={self.max_iter} sweeps; raise max_iter or tol.",
+        self.keep(step, history, problem, data, columns, seed)
+        if not step.converged and step.sweep == model.max_iter:
+            warn_caller(
+                f"The objective still fell by more than tol={model.tol:g} (relative) a sweep after "
+                f"max_iter={model.max_iter} sweeps; raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=6,
             )
 
-    def _steps(
+    def steps(
         self,
         problem: Problem,
         schedule: Schedule,
@@ -176,7 +196,7 @@ class FactorModel(CellModel):
         factors: Factors | None = None,
     ) -> Iterator[Iteration]:
         """Yield the fit sweep by sweep, from ``factors`` if given."""
-        recipe = self._recipe(problem.datafit.n_features, problem.datafit.n_tasks)
+        recipe = self.recipe(problem.datafit.n_features, problem.datafit.n_tasks)
         with single_blas():
             start = start_state(
                 problem.datafit,
@@ -189,13 +209,13 @@ class FactorModel(CellModel):
             )
             yield from alternate(problem.datafit, start, schedule)
 
-    def _relations(self, state: State) -> tuple[Relation, Relation]:
+    def relations(self, state: State) -> tuple[Relation, Relation]:
         """Relations between features and between tasks."""
         F, G = state.factors.F, state.factors.G
         one, other = state.penalties["F"], state.penalties["G"]
         return one.relation_of(F, self.smoothing), other.relation_of(G, self.smoothing)
 
-    def _keep(
+    def keep(
         self,
         step: Iteration,
         history: list[float],
@@ -204,54 +224,92 @@ class FactorModel(CellModel):
         columns: OutputColumns,
         seed: int,
     ) -> None:
-        factors, units = step.state.factors, problem.units
-        self._describe(data, columns)
-        self.n_iter_ = step.sweep
-        self.converged_ = step.converged
-        self.objective_history_ = np.array(history)
-        self.solver_ = dict(step.solvers)
-        self._state, self._units, self._seed = step.state, units, seed
+        """Let the model keep what a step came to."""
+        model, factors, units = self.model, step.state.factors, problem.units
+        model._describe(data, columns)
+        model.n_iter_ = step.sweep
+        model.converged_ = step.converged
+        model.objective_history_ = np.array(history)
+        model.solver_ = dict(step.solvers)
+        model._state, model._units, model._seed = step.state, units, seed
         scale = units.target_scale * units.inverse_scale
-        self._widths = self._ranks(*factors.coef_shape)
-        self.feature_factor_ = padded(scale[:, None] * factors.F, self._widths[0])
+        model._widths = self.ranks(*factors.coef_shape)
+        model.feature_factor_ = padded(scale[:, None] * factors.F, model._widths[0])
         if factors.S is not None:
-            self.core_ = padded(padded(factors.S, self._widths[1]).T, self._widths[0]).T
-        self.feature_relation_, self.task_relation_ = self._relations(step.state)
-        self._set_linear(units.linear(factors))
+            model.core_ = padded(padded(factors.S, model._widths[1]).T, model._widths[0]).T
+        model.feature_relation_, model.task_relation_ = self.relations(step.state)
+        model._set_linear(units.linear(factors))
 
-    def adapt(
-        self,
-        X: Any,
-        y: Any,
-        task: Any = None,
-        sample_weight: Any = None,
-        *,
-        residual: bool = True,
-    ) -> Self:
-        """Return a model that knows further tasks, learned on the frozen factors.
-
-        Parameters
-        ----------
-        X, y, task, sample_weight
-            Rows of the new tasks, as in ``fit``.
-        residual : bool, default=True
-            Whether a new task may leave the span of the factors by a ridge residual. Its size is
-            set by leave-one-out on the new rows, a model of those rows alone among the
-            candidates. False: the paper's transfer step, weights within the span only.
-
-        Returns
-        -------
-        estimator
-            A copy that knows the old and the new tasks.
-        """
-        data, columns = self._read_new(X, y, task, sample_weight)
-        cells = self._binary(data, columns)
-        told = Adaptation(self._state, self._units, self._loss(), self._within)
-        new = adapt_columns(cells, told, residual=residual)
-        return self._joined(data, columns, new)
-
-    def _within(
+    def within(
         self, fit: RowsDatafit, state: State, whitening: Array | None
     ) -> tuple[Array, Array]:
         """Task factor and intercepts of new tasks without a residual."""
         return within_span(fit, state, whitening)
+
+    def adapted(self, data: Observations, columns: OutputColumns, *, residual: bool) -> Any:
+        """Copy of the model with the columns of further tasks."""
+        old = self.model
+        told = Adaptation(old._state, old._units, self.model._loss(), self.within)
+        new = adapt_columns(old._binary(data, columns), told, residual=residual)
+        model = copy.copy(old)
+        model.tasks_ = np.concatenate([old.tasks_, data.tasks])
+        model._columns = old._columns.joined(columns, len(old.tasks_))
+        model._set_linear(old._linear.joined(*new))
+        return model
+
+
+Adapted = TypeVar("Adapted", bound=TaskModel)
+
+
+def adapt(
+    self: Adapted,
+    X: Any,
+    y: Any,
+    task: Any = None,
+    sample_weight: Any = None,
+    *,
+    residual: bool = True,
+) -> Adapted:
+    """Return a model that knows further tasks, learned on the frozen factors.
+
+    Parameters
+    ----------
+    X, y, task, sample_weight
+        Rows of the new tasks, as in ``fit``.
+    residual : bool, default=True
+        Whether a new task may leave the span of the factors by a ridge residual. Its size is
+        set by leave-one-out on the new rows, a model of those rows alone among the
+        candidates. False: the paper's transfer step, weights within the span only.
+
+    Returns
+    -------
+    estimator
+        A copy that knows the old and the new tasks.
+    """
+    check_is_fitted(self)
+    self._check_device(X)
+    data = rows_of(X, y, task, sample_weight).read_more(self, copy.copy(self))
+    if self._multi_output and not is_frame(y) and self.tasks_.dtype.kind == "i":
+        # The columns of an array have no names: they go on counting.
+        data = replace(data, tasks=data.tasks + self.tasks_.max() + 1)
+    refuse_known(self, data)
+    columns = OutputColumns.of(data)
+    return self._algorithm.adapted(data, columns, residual=residual)
+
+
+def refuse_known(model: TaskModel, data: Observations) -> None:
+    """Refuse what cannot be joined to the tasks at hand."""
+    if data.multi_output != model._multi_output:
+        raise ValueError(
+            "adapt takes y in the form that fit had: "
+            + ("two-dimensional." if model._multi_output else "one-dimensional, with tasks.")
+        )
+    known = encode_tasks(data.tasks, model.tasks_) >= 0
+    if known.any():
+        names = data.tasks[known][:10].tolist()
+        raise ValueError(
+            f"task holds tasks that the model knows already: {names}. "
+            "Give new tasks new labels, or fit again with all rows."
+        )
+    if (data.tasks.dtype.kind == "U") != (model.tasks_.dtype.kind == "U"):
+        raise ValueError("task must have labels of the same type as in fit, text or numbers.")

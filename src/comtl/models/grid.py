@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -19,16 +18,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ..arrays import DENSE_BYTES
-from ..batches.batch_run import HeldOutGrams, batched_losses
-from ..batches.batch_start import batchable
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.checkpoints import Checkpoint
-from ..engine.problem import OutputColumns, Problem, grams_of
+from ..engine.problem import Problem, grams_of
 from ..engine.progress import FitProgress, logger
+from ..linear import OutputColumns
+from ..phrases import warn_caller
 from ..rows.blocks import single_blas
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
-from .factor_model import FactorModel
+from .task_model import TaskModel
+
+if TYPE_CHECKING:
+    from ..batches.batch_run import HeldOutGrams
 
 CONFIRMED_SETTINGS, SCREENING_TOL_FACTOR, SCREENING_INNER_TOL = 3, 30.0, 0.01
 """Best settings that must have a fit of their own, how much rougher a screening fit may be, and
@@ -49,13 +51,13 @@ class Fold:
 
     @classmethod
     def of(
-        cls, models: Sequence[FactorModel], train: Observations, test: Observations, unit: float
+        cls, models: Sequence[TaskModel], train: Observations, test: Observations, unit: float
     ) -> Fold:
         """Make the rows ready for the widest of the models; losses are measured in ``unit``."""
         columns = OutputColumns.of(train)
         size = train.n_features, len(columns.task)
-        widest = max(models, key=lambda model: model._recipe(*size).ranks[0])
-        problem = widest._problem(train, columns, fits=len(models))
+        widest = max(models, key=lambda model: model._algorithm.recipe(*size).ranks[0])
+        problem = widest._algorithm.problem(train, columns, fits=len(models))
         return cls(problem, columns, train, test, unit)
 
     @property
@@ -76,6 +78,8 @@ class Fold:
     @property
     def held_out(self) -> HeldOutGrams:
         """All that batches need of the rows, in double precision."""
+        from ..batches.batch_run import HeldOutGrams
+
         units, test, train = self.problem.units, self.test, self.problem.datafit
         assert isinstance(train, GramDatafit)
         cells = grams_of(test, units)
@@ -83,37 +87,38 @@ class Fold:
         scale = (units.target_scale / self.unit) ** 2
         return HeldOutGrams(train.double, cells.double, codes, scale)
 
-    def losses(self, models: Iterable[FactorModel], *, screen: bool) -> list[float]:
+    def losses(self, models: Iterable[TaskModel], *, screen: bool) -> list[float]:
         """Held-out losses of models, each fitted on its own, or roughly from the one before."""
         found: list[float] = []
         earlier = None
         for model in map(copy.copy, models):  # threads of joblib share the models
+            algorithm = model._algorithm
             seed = int(check_random_state(model.random_state).randint(2**31 - 1))
-            schedule = model._schedule()
+            schedule = algorithm.schedule()
             if screen:
                 inner = replace(schedule.inner, tol=max(schedule.inner.tol, SCREENING_INNER_TOL))
                 schedule = replace(schedule, tol=SCREENING_TOL_FACTOR * schedule.tol, inner=inner)
-            *_, step = model._steps(self.problem, schedule, seed, earlier)
+            *_, step = algorithm.steps(self.problem, schedule, seed, earlier)
             if screen:
                 earlier = step.state.factors
-            model._keep(step, [], self.problem, self.train, self.columns, seed)
+            algorithm.keep(step, [], self.problem, self.train, self.columns, seed)
             found.append(self.test.average(partial(_held_out_loss, model, self.unit)))
         return found
 
 
-def _held_out_loss(model: FactorModel, unit: float, test: Observations) -> float:
+def _held_out_loss(model: TaskModel, unit: float, test: Observations) -> float:
     return model._held_out_loss(test, unit)
 
 
-def unique_recipes(models: Sequence[FactorModel], size: tuple[int, int]) -> list[int]:
+def unique_recipes(models: Sequence[TaskModel], size: tuple[int, int]) -> list[int]:
     """First place of the setting that each comes to; ``size`` counts features and columns."""
-    keys = [(model._recipe(*size).ranks, *model._place()) for model in models]
+    keys = [(model._algorithm.recipe(*size).ranks, *model._algorithm.place()) for model in models]
     seen = {key: place for place, key in reversed(list(enumerate(keys)))}
     return [seen[key] for key in keys]
 
 
 def grid_losses(
-    models: Sequence[FactorModel],
+    models: Sequence[TaskModel],
     size: tuple[int, int],
     folds: Callable[[], Iterator[Fold]],
     *,
@@ -133,14 +138,14 @@ def grid_losses(
     unwatched, the interruption goes on its way.
     """
     first = unique_recipes(models, size)
-    places = sorted(set(first), key=lambda place: models[place]._place()[1])
+    places = sorted(set(first), key=lambda place: models[place]._algorithm.place()[1])
     held_out = _held_out([models[place] for place in places], size, folds)
     if held_out is not None:
         losses = _run_batches(models, places, held_out, n_jobs=n_jobs, kept=kept, watch=watch)
         return losses[:, first], np.array([fold.test.n_weighted for fold in held_out])
     paths: dict[tuple[Any, ...], list[int]] = {}
     for place in places:
-        path = models[place]._recipe(*size).ranks, *models[place]._place()[0]
+        path = models[place]._algorithm.recipe(*size).ranks, *models[place]._algorithm.place()[0]
         paths.setdefault(path, []).append(place)
     # The widest first, so that no long path is left to one process at the end.
     groups = [paths[path] for path in sorted(paths, reverse=True)]
@@ -162,7 +167,7 @@ def grid_losses(
 
 
 def _run(
-    models: Sequence[FactorModel],
+    models: Sequence[TaskModel],
     groups: list[list[int]],
     *,
     folds: Callable[[], Iterator[Fold]],
@@ -221,19 +226,22 @@ def _run(
 
 
 def _warn_of_interruption() -> None:
-    warnings.warn(
+    warn_caller(
         "Interrupted: what is known of the settings so far decides. The best is now fitted to "
         "all rows; interrupt again to stop that too.",
         ConvergenceWarning,
-        stacklevel=8,
     )
 
 
 def _held_out(
-    models: Sequence[FactorModel], size: tuple[int, int], folds: Callable[[], Iterator[Fold]]
+    models: Sequence[TaskModel], size: tuple[int, int], folds: Callable[[], Iterator[Fold]]
 ) -> list[HeldOutGrams] | None:
     """Folds as batches take them; None where batches do not serve."""
-    if models[0]._classification or not all(batchable(it._recipe(*size)) for it in models):
+    if models[0]._classification:
+        return None
+    from ..batches.batch_start import batchable
+
+    if not all(batchable(it._algorithm.recipe(*size)) for it in models):
         return None
     found = []
     for fold in folds():
@@ -244,7 +252,7 @@ def _held_out(
 
 
 def _run_batches(
-    models: Sequence[FactorModel],
+    models: Sequence[TaskModel],
     places: list[int],
     folds: list[HeldOutGrams],
     *,
@@ -260,7 +268,9 @@ def _run_batches(
     size = folds[0].train.n_features, folds[0].train.n_tasks
     groups: dict[Any, list[int]] = {}
     for place in places:
-        groups.setdefault(() if together else models[place]._recipe(*size).ranks, []).append(place)
+        groups.setdefault(
+            () if together else models[place]._algorithm.recipe(*size).ranks, []
+        ).append(place)
     losses = np.full((len(folds), len(models)), np.inf)
     left = []
     # The widest first, so that no long batch is left to one process at the end.
@@ -284,14 +294,22 @@ def _run_batches(
     return losses
 
 
-def _batch(models: list[FactorModel], folds: list[HeldOutGrams], together: bool) -> np.ndarray:
+def _batch(models: list[TaskModel], folds: list[HeldOutGrams], together: bool) -> np.ndarray:
     """Held-out losses of models, fitted in one batch (folds × models)."""
+    from ..batches.batch_run import batched_losses
+
     recipes = [
-        [model._recipe(fold.train.n_features, fold.train.n_tasks) for model in models]
+        [model._algorithm.recipe(fold.train.n_features, fold.train.n_tasks) for model in models]
         for fold in folds
     ]
+    first = models[0]._algorithm
     seed = int(check_random_state(models[0].random_state).randint(2**31 - 1))
     with single_blas():
         return batched_losses(
-            folds, recipes, models[0]._schedule(), together=together, init=models[0].init, seed=seed
+            folds,
+            recipes,
+            first.schedule(),
+            together=together,
+            init=first.init,
+            seed=seed,
         )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import partial, wraps
 from typing import Any, Self
 
 import numpy as np
@@ -9,12 +12,35 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 
 from ..arrays import Array, asarray_like, namespace, on_device, take_pairs, to_numpy, weighted_mean
-from ..engine.problem import OutputColumns, binary_cells, signs
+from ..engine.problem import binary_cells, signs
+from ..linear import OutputColumns
 from ..losses import ClassLink, Link
 from ..rows.frames import is_partitioned, read_classes, read_numbers
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
-from .training import TaskModel, by_partition
+from .task_model import TaskModel
+
+
+def by_partition(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method of rows take Dask collections: it then returns Dask arrays, not yet computed."""
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def either(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        arguments = signature.bind(self, X, *args, **kwargs).arguments
+        task = arguments.pop("task", None)
+        if not is_partitioned(X, task):
+            return method(self, X, *args, **kwargs)
+        from ..distributed.predicting import call_by_partition
+
+        del arguments["self"], arguments["X"]
+        return call_by_partition(partial(_call, method.__name__, arguments), self, X, task)
+
+    return either
+
+
+def _call(name: str, options: dict[str, Any], model: Any, X: Any, task: Any) -> Any:
+    return getattr(model, name)(X, task=task, **options)
 
 
 class RegressorOutputs(RegressorMixin, TaskModel):
@@ -84,7 +110,13 @@ class RegressorOutputs(RegressorMixin, TaskModel):
 
 
 class ClassifierOutputs(ClassifierMixin, TaskModel):
-    """Abstract classifier: the class with the highest score among those its task has seen."""
+    """Abstract classifier: the class with the highest score among those its task has seen.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Union of the classes of all tasks.
+    """
 
     __metadata_request__predict_proba = {"task": True}
     __metadata_request__predict_log_proba = {"task": True}
@@ -134,10 +166,7 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         index = self._columns.index
         if codes is None or index is None:
             return self._scores(X, codes), None
-        # An unseen task has every class of the fit: means stand behind the columns of the tasks.
-        means = np.arange(index.shape[1]) + self._linear.n_tasks
-        means = np.where((index >= 0).any(axis=0), means, -1)
-        places = np.concatenate([index, means[None, :]])[codes]
+        places = self._columns.places(codes)
         seen = places >= 0
         scores = self._scores(X, np.maximum(places, 0))
         xp = namespace(scores)

@@ -1,22 +1,26 @@
-"""What searches share: the folds, held-out losses of many settings, the choice among them."""
+"""Search over penalties and ranks: folds, held-out losses of many settings, the best refitted."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ..engine.checkpoints import Checkpoint
-from ..engine.problem import OutputColumns
 from ..engine.progress import SILENT, FitProgress, progress_shown
-from ..parameters import require_flag, require_integer, require_number
+from ..linear import OutputColumns
+from ..parameters import require_integer, require_number
 from ..rows.fit_input import FitInput
 from ..rows.observations import Observations
-from .factor_model import FactorModel
+from .factor_model import adapt
 from .grid import Fold, grid_losses
+from .task_model import NEEDED, TaskModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +46,8 @@ class SearchResult:
 
 
 def search(
-    schema: FactorModel,
-    models: Sequence[FactorModel],
+    schema: TaskModel,
+    models: Sequence[TaskModel],
     rows: FitInput,
     *,
     cv: Any,
@@ -83,15 +87,53 @@ def search(
     return SearchResult(data, columns, losses, weights, unit, kept)
 
 
-class CrossValidated(FactorModel):
-    """Abstract search over penalties and ranks, refitted at the best setting."""
+class CrossValidated(TaskModel):
+    """Abstract search over penalties and ranks, which predicts as the best setting refitted.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The model of the chosen setting, fitted to all rows; all else that a fitted model has is
+        taken from there.
+    alpha_task_ : float
+        The chosen penalty.
+    best_params_ : dict
+        The chosen setting.
+    best_score_ : float
+        Its mean held-out loss per observation, negative: higher is better.
+    cv_results_ : dict
+        Settings under "params", their scores under "mean_test_score" and "std_test_score".
+    """
 
     alphas: Sequence[float]
     cv: Any
     warm_path: bool
     n_jobs: int | None
-    _plain_class: ClassVar[type[FactorModel]]
+    checkpoint: str | None
+    verbose: int
+    best_estimator_: TaskModel
+    best_params_: dict[str, Any]
+    _plain_class: ClassVar[type[TaskModel]]
     _rank_names: ClassVar[tuple[str, ...]]
+    _on_devices = True
+
+    def __getattr__(self, name: str) -> Any:
+        if "best_estimator_" in vars(self):
+            return getattr(self.best_estimator_, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "best_estimator_" in vars(self)
+
+    def _cached_clusters(self, side: str) -> np.ndarray:
+        return self.best_estimator_._cached_clusters(side)
+
+    @wraps(adapt)
+    def adapt(self, *rows: Any, **options: Any) -> Self:
+        check_is_fitted(self)
+        model = copy.copy(self)
+        model.best_estimator_ = adapt(self.best_estimator_, *rows, **options)
+        return model
 
     def _grid(self) -> list[dict[str, Any]]:
         """All settings, in the order of ``alphas`` within each choice of ranks."""
@@ -111,7 +153,7 @@ class CrossValidated(FactorModel):
             for alpha in alphas
         ]
 
-    def _plain(self, setting: dict[str, Any]) -> FactorModel:
+    def _plain(self, setting: dict[str, Any]) -> TaskModel:
         """Estimator without search at one setting."""
         own = self.get_params(deep=False)
         taken = {name: own[name] for name in self._plain_class().get_params() if name in own}
@@ -120,7 +162,6 @@ class CrossValidated(FactorModel):
     def _fit(self, rows: FitInput, watch: FitProgress) -> None:
         """Choose the setting by cross-validation and fit it to all rows."""
         grid = self._grid()
-        require_flag("warm_path", self.warm_path)
         models = [self._plain(setting) for setting in grid]
         with progress_shown(self.verbose):
             found = search(
@@ -135,11 +176,17 @@ class CrossValidated(FactorModel):
             )
         best, data, columns = found.best, found.data, found.columns
         refitted = models[best]
-        problem = refitted._problem(data, columns)
-        refitted._run(problem, data, columns, found.kept, watch)
-        for name, value in vars(refitted).items():
-            if name not in refitted.get_params():
-                setattr(self, name, value)
+        for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
+            setattr(refitted, name, getattr(self, name))
+        algorithm = refitted._algorithm
+        problem = algorithm.problem(data, columns)
+        attributes = dict(vars(self))
+
+        def described(model: TaskModel) -> dict[str, Any]:
+            return {**attributes, "best_estimator_": model}
+
+        algorithm.run(problem, data, columns, found.kept, watch, described=described)
+        self.best_estimator_ = refitted
         self.best_params_ = grid[best]
         # Settings that an interruption left out have an infinite loss.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -153,12 +200,20 @@ class CrossValidated(FactorModel):
             "std_test_score": spread,
         }
 
-    def _check_parameters(self) -> None:
-        """Leave it to the models of the grid, each of which is checked."""
+    def _restore(self, state: dict[str, Any]) -> None:
+        if "best_estimator_" not in state:
+            state = self._with_best(state)
+        self._take_state(state, {"best_estimator_": self._plain_class, "best_params_": dict})
 
-    # The rest of the model is that of the chosen setting.
-    def _chosen(self) -> FactorModel:
-        return self._plain(self.best_params_)
-
-    def _clusters(self) -> tuple[int | None, int | None]:
-        return self._chosen()._clusters()
+    def _with_best(self, state: dict[str, Any]) -> dict[str, Any]:
+        """State of a file of an earlier version, where it held what the best model learned."""
+        self._take_state(state, {**NEEDED, "best_params_": dict})
+        chosen = ("alpha_task_", "best_params_", "best_score_", "cv_results_")
+        schema = ("n_features_in_", "feature_names_in_")
+        own = {*self._get_param_names(), *chosen}
+        mine = {name: part for name, part in state.items() if name in own or name in schema}
+        names = self._plain_class().get_params()
+        parts = {name: part for name, part in state.items() if name in names or name not in own}
+        best: TaskModel = object.__new__(self._plain_class)
+        best._restore({**parts, **state["best_params_"]})
+        return {**mine, "best_estimator_": best}

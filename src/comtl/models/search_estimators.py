@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
 
-from .coclustering import BiFactor, TriFactor
+from ..parameters import Doc, Flag, documented
+from . import fields as of
+from .coclustering import ThreeFactors, TwoFactors
 from .cofactor_estimators import (
     BiFactorClassifier,
     BiFactorRegressor,
     TriFactorClassifier,
     TriFactorRegressor,
 )
-from .docstrings import documented
-from .factor_model import FactorModel
 from .outputs import ClassifierOutputs, RegressorOutputs
 from .removed import refuses
 from .search import CrossValidated
@@ -21,139 +22,44 @@ from .search import CrossValidated
 ALPHAS = (1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
-@refuses("relation_penalty", "alpha_relation", "warm_start")
-class BiFactorCV(CrossValidated, BiFactor):
-    """Abstract two-factor model with search."""
-
-    _rank_names: ClassVar[tuple[str, ...]] = ("n_components",)
-
-    def __init__(
-        self,
-        n_components: int | Sequence[int] = 5,
-        *,
-        alphas: Sequence[float] = ALPHAS,
-        cv: Any = 5,
-        warm_path: bool = True,
-        n_jobs: int | None = None,
-        alpha_feature: float = 0.1,
-        feature_penalty: str = "relation",
-        task_penalty: str = "relation",
-        shared: bool = False,
-        alpha_shared: float = 1.0,
-        loss: str = "auto",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        init: str = "svd",
-        smoothing: float = 0.01,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        checkpoint: str | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components  # type: ignore[assignment]
-        self.alphas = alphas
-        self.cv = cv
-        self.warm_path = warm_path
-        self.n_jobs = n_jobs
-        self.alpha_feature = alpha_feature
-        self.feature_penalty = feature_penalty
-        self.task_penalty = task_penalty
-        self.shared = shared
-        self.alpha_shared = alpha_shared
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.task_column = task_column
-        self.unseen_task = unseen_task
-        self.init = init
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.verbose = verbose
+Alphas = Annotated[
+    Sequence[float],
+    Doc(
+        "Values of ``alpha_task`` to choose from.",
+        "sequence of float",
+        "half decades from 1e-3 to 1e3",
+    ),
+]
+WarmPath = Annotated[
+    Flag,
+    Doc(
+        "Whether to screen the settings first by rough fits, each starting from the one before "
+        "along ``alphas``. The best of each path and the best few of all are then fitted anew, so "
+        "the winner's score is that of a separate fit; the scores of the others are rough. False: "
+        "all are separate fits. So they are in any case where small fits go through in batches: "
+        "regression with relations on both factors, few features and tasks, or rows on a device."
+    ),
+]
+Jobs = Annotated[
+    int | None, Doc("Paths or batches of fits at the same time, in processes of joblib.")
+]
 
 
-@refuses("relation_penalty", "alpha_relation", "warm_start")
-class TriFactorCV(CrossValidated, TriFactor):
-    """Abstract three-factor model with search."""
+def _ranks(what: str) -> Doc:
+    return Doc(f"Columns of {what}, or several numbers to choose from.", "int or sequence of int")
 
-    _rank_names: ClassVar[tuple[str, ...]] = ("n_feature_clusters", "n_task_clusters")
 
-    def __init__(
-        self,
-        n_feature_clusters: int | Sequence[int] = 5,
-        n_task_clusters: int | Sequence[int] = 5,
-        *,
-        alphas: Sequence[float] = ALPHAS,
-        cv: Any = 5,
-        warm_path: bool = True,
-        n_jobs: int | None = None,
-        alpha_feature: float = 0.1,
-        core_penalty: str | None = "ridge",
-        alpha_core: float = 1.0,
-        feature_penalty: str = "relation",
-        task_penalty: str = "relation",
-        shared: bool = False,
-        alpha_shared: float = 1.0,
-        loss: str = "auto",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        init: str = "svd",
-        smoothing: float = 0.01,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        checkpoint: str | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_feature_clusters = n_feature_clusters  # type: ignore[assignment]
-        self.n_task_clusters = n_task_clusters  # type: ignore[assignment]
-        self.alphas = alphas
-        self.cv = cv
-        self.warm_path = warm_path
-        self.n_jobs = n_jobs
-        self.alpha_feature = alpha_feature
-        self.feature_penalty = feature_penalty
-        self.task_penalty = task_penalty
-        self.shared = shared
-        self.alpha_shared = alpha_shared
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.task_column = task_column
-        self.unseen_task = unseen_task
-        self.init = init
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.verbose = verbose
-        self.core_penalty = core_penalty
-        self.alpha_core = alpha_core
+Components = Annotated[Any, _ranks("both factors")]
+FeatureClusters = Annotated[Any, _ranks("the feature factor")]
+TaskClusters = Annotated[Any, _ranks("the task factor")]
+REFUSED = ("relation_penalty", "alpha_relation", "warm_start")
 
 
 @documented
-class BiFactorRegressorCV(RegressorOutputs, BiFactorCV):
+@refuses(*REFUSED)
+@dataclass(eq=False, repr=False)
+class BiFactorRegressorCV(RegressorOutputs, CrossValidated):
     r""":class:`BiFactorRegressor` with its penalty (and ranks) chosen by cross-validation.
-
-    Parameters
-    ----------
-    <bi_search>
-    <search>
-    <common>
-
-    Attributes
-    ----------
-    <search_attributes>
-    <attributes>
-    <bi_attributes>
 
     Examples
     --------
@@ -167,25 +73,40 @@ class BiFactorRegressorCV(RegressorOutputs, BiFactorCV):
     True
     """
 
-    _plain_class: ClassVar[type[FactorModel]] = BiFactorRegressor
+    n_components: Components = 5
+    _: KW_ONLY
+    alphas: Alphas = ALPHAS
+    cv: of.Folds = 5
+    warm_path: WarmPath = True
+    n_jobs: Jobs = None
+    alpha_feature: of.AlphaFeature = 0.1
+    feature_penalty: of.FactorPenalty = "relation"
+    task_penalty: of.FactorPenalty = "relation"
+    shared: of.Shared = False
+    alpha_shared: of.AlphaShared = 1.0
+    loss: of.Loss = "auto"
+    fit_intercept: of.FitIntercept = True
+    standardize: of.Standardize = True
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    init: of.Init = "svd"
+    smoothing: of.Smoothing = 0.01
+    max_iter: of.MaxIter = 200
+    tol: of.Tol = 1e-4
+    random_state: of.RandomState = None
+    checkpoint: of.Checkpoint = None
+    verbose: of.Verbose = 0
+
+    _plain_class = BiFactorRegressor
+    _rank_names = ("n_components",)
+    _algorithm_class = TwoFactors
 
 
 @documented
-class BiFactorClassifierCV(ClassifierOutputs, BiFactorCV):
+@refuses(*REFUSED)
+@dataclass(eq=False, repr=False)
+class BiFactorClassifierCV(ClassifierOutputs, CrossValidated):
     r""":class:`BiFactorClassifier` with its penalty (and ranks) chosen by cross-validation.
-
-    Parameters
-    ----------
-    <bi_search>
-    <search>
-    <common>
-
-    Attributes
-    ----------
-    <search_attributes>
-    <classes>
-    <attributes>
-    <bi_attributes>
 
     Examples
     --------
@@ -199,25 +120,40 @@ class BiFactorClassifierCV(ClassifierOutputs, BiFactorCV):
     True
     """
 
-    _plain_class: ClassVar[type[FactorModel]] = BiFactorClassifier
+    n_components: Components = 5
+    _: KW_ONLY
+    alphas: Alphas = ALPHAS
+    cv: of.Folds = 5
+    warm_path: WarmPath = True
+    n_jobs: Jobs = None
+    alpha_feature: of.AlphaFeature = 0.1
+    feature_penalty: of.FactorPenalty = "relation"
+    task_penalty: of.FactorPenalty = "relation"
+    shared: of.Shared = False
+    alpha_shared: of.AlphaShared = 1.0
+    loss: of.Loss = "auto"
+    fit_intercept: of.FitIntercept = True
+    standardize: of.Standardize = True
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    init: of.Init = "svd"
+    smoothing: of.Smoothing = 0.01
+    max_iter: of.MaxIter = 200
+    tol: of.Tol = 1e-4
+    random_state: of.RandomState = None
+    checkpoint: of.Checkpoint = None
+    verbose: of.Verbose = 0
+
+    _plain_class = BiFactorClassifier
+    _rank_names = ("n_components",)
+    _algorithm_class = TwoFactors
 
 
 @documented
-class TriFactorRegressorCV(RegressorOutputs, TriFactorCV):
+@refuses(*REFUSED)
+@dataclass(eq=False, repr=False)
+class TriFactorRegressorCV(RegressorOutputs, CrossValidated):
     r""":class:`TriFactorRegressor` with its penalty (and ranks) chosen by cross-validation.
-
-    Parameters
-    ----------
-    <tri_search>
-    <search>
-    <core>
-    <common>
-
-    Attributes
-    ----------
-    <search_attributes>
-    <attributes>
-    <tri_attributes>
 
     Examples
     --------
@@ -233,26 +169,43 @@ class TriFactorRegressorCV(RegressorOutputs, TriFactorCV):
     True
     """
 
-    _plain_class: ClassVar[type[FactorModel]] = TriFactorRegressor
+    n_feature_clusters: FeatureClusters = 5
+    n_task_clusters: TaskClusters = 5
+    _: KW_ONLY
+    alphas: Alphas = ALPHAS
+    cv: of.Folds = 5
+    warm_path: WarmPath = True
+    n_jobs: Jobs = None
+    alpha_feature: of.AlphaFeature = 0.1
+    core_penalty: of.Core = "ridge"
+    alpha_core: of.AlphaCore = 1.0
+    feature_penalty: of.BlockPenalty = "relation"
+    task_penalty: of.BlockPenalty = "relation"
+    shared: of.Shared = False
+    alpha_shared: of.AlphaShared = 1.0
+    loss: of.Loss = "auto"
+    fit_intercept: of.FitIntercept = True
+    standardize: of.Standardize = True
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    init: of.Init = "svd"
+    smoothing: of.Smoothing = 0.01
+    max_iter: of.MaxIter = 200
+    tol: of.Tol = 1e-4
+    random_state: of.RandomState = None
+    checkpoint: of.Checkpoint = None
+    verbose: of.Verbose = 0
+
+    _plain_class = TriFactorRegressor
+    _rank_names = ("n_feature_clusters", "n_task_clusters")
+    _algorithm_class = ThreeFactors
 
 
 @documented
-class TriFactorClassifierCV(ClassifierOutputs, TriFactorCV):
+@refuses(*REFUSED)
+@dataclass(eq=False, repr=False)
+class TriFactorClassifierCV(ClassifierOutputs, CrossValidated):
     r""":class:`TriFactorClassifier` with its penalty (and ranks) chosen by cross-validation.
-
-    Parameters
-    ----------
-    <tri_search>
-    <search>
-    <core>
-    <common>
-
-    Attributes
-    ----------
-    <search_attributes>
-    <classes>
-    <attributes>
-    <tri_attributes>
 
     Examples
     --------
@@ -268,4 +221,33 @@ class TriFactorClassifierCV(ClassifierOutputs, TriFactorCV):
     True
     """
 
-    _plain_class: ClassVar[type[FactorModel]] = TriFactorClassifier
+    n_feature_clusters: FeatureClusters = 5
+    n_task_clusters: TaskClusters = 5
+    _: KW_ONLY
+    alphas: Alphas = ALPHAS
+    cv: of.Folds = 5
+    warm_path: WarmPath = True
+    n_jobs: Jobs = None
+    alpha_feature: of.AlphaFeature = 0.1
+    core_penalty: of.Core = "ridge"
+    alpha_core: of.AlphaCore = 1.0
+    feature_penalty: of.BlockPenalty = "relation"
+    task_penalty: of.BlockPenalty = "relation"
+    shared: of.Shared = False
+    alpha_shared: of.AlphaShared = 1.0
+    loss: of.Loss = "auto"
+    fit_intercept: of.FitIntercept = True
+    standardize: of.Standardize = True
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    init: of.Init = "svd"
+    smoothing: of.Smoothing = 0.01
+    max_iter: of.MaxIter = 200
+    tol: of.Tol = 1e-4
+    random_state: of.RandomState = None
+    checkpoint: of.Checkpoint = None
+    verbose: of.Verbose = 0
+
+    _plain_class = TriFactorClassifier
+    _rank_names = ("n_feature_clusters", "n_task_clusters")
+    _algorithm_class = ThreeFactors

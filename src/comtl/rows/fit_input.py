@@ -17,12 +17,12 @@ from ..arrays import on_device, take, to_numpy
 from ..parameters import require_integer
 from .device_reading import as_rows
 from .folds import TaskStratifiedKFold
-from .frames import read_classes, read_values
+from .frames import is_partitioned, read_classes, read_values
 from .observations import Observations
 from .reading import read_rows, read_training
 
 if TYPE_CHECKING:
-    from ..models.fitted import FittedTasks
+    from ..models.task_model import TaskModel
 
 Split: TypeAlias = tuple[np.ndarray, np.ndarray]
 """Numbers of the rows to learn from, and of those held out."""
@@ -48,22 +48,26 @@ class FitInput:
 
         return FitInput(part(self.X), part(self.y), part(self.task), part(self.sample_weight))
 
-    def read(self, schema: FittedTasks, **options: Any) -> Observations:
+    def read(self, schema: TaskModel, **options: Any) -> Observations:
         """Validated observations; ``schema`` learns the columns."""
         cells = (self.X, self.y, self.task, self.sample_weight)
         return read_training(schema, *cells, classification=schema._classification, **options)
 
-    def read_more(self, model: FittedTasks, schema: FittedTasks) -> Observations:
-        """Validated observations of further tasks for a fitted model."""
+    def read_more(self, model: TaskModel, schema: TaskModel) -> Observations:
+        """Validated observations of further tasks for a model; ``schema`` learns the columns
+        again.
+        """
         read_rows(model, self.X, self.task)
         return self.read(schema, classes=model._known_classes)
 
-    def here(self, schema: FittedTasks) -> FitInput:
+    def here(self, schema: TaskModel) -> FitInput:
         """Rows in the memory of this process, for models that need them there."""
         return self
 
-    def nearby(self, schema: FittedTasks, data: Observations) -> tuple[FitInput, Observations]:
-        """Input and observations as they serve many fits best: in memory where they are small."""
+    def nearby(self, schema: TaskModel, data: Observations) -> tuple[FitInput, Observations]:
+        """Rows and their observations as they serve many fits best: here they are in memory
+        anyway.
+        """
         return self, data
 
     @contextmanager
@@ -76,14 +80,23 @@ class FitInput:
         """Numbers of the rows with a target of positive weight."""
         return np.flatnonzero(counts(to_numpy(self.y), self.sample_weight, _num_samples(self.X)))
 
-    def splits(self, schema: FittedTasks, cv: Any) -> list[Split]:
-        """Row numbers of the folds; a number of folds splits every task and class alike."""
+    def splits(self, schema: TaskModel, cv: Any) -> list[Split]:
+        """Numbers of the rows of the folds; a number of folds cuts every task and class alike."""
         rows, labels = read_rows(schema, self.X, self.task)
         y = to_numpy(self.y)
         classes = read_classes(y)[0] if schema._classification else None
         # Splitters see the numbers of rows on a device, not the rows.
         rows = np.zeros((rows.shape[0], 1)) if on_device(rows) else rows
         return counted_folds(cv, rows, y, labels, classes, self.counted)
+
+
+def rows_of(X: Any, y: Any, task: Any, sample_weight: Any) -> FitInput:
+    """What a user hands over for a fit: rows in memory, or in partitions."""
+    if not is_partitioned(X, y, task, sample_weight):
+        return FitInput(X, y, task, sample_weight)
+    from ..distributed.partitioned_input import PartitionedInput
+
+    return PartitionedInput(X, y, task, sample_weight)
 
 
 def counts(y: Any, sample_weight: Any, count: int) -> np.ndarray:

@@ -87,10 +87,12 @@ class Packer:
                 f"{place} is a {kind.__name__}, which cannot be saved. Set it to a number, a text "
                 "or None before saving, e.g. model.set_params(cv=5)."
             )
-        if is_dataclass(value):
+        if isinstance(value, BaseEstimator):
+            content = value._saved_state()
+        elif is_dataclass(value):
             content = {field.name: getattr(value, field.name) for field in fields(value)}
         else:
-            content = value._saved_state() if isinstance(value, BaseEstimator) else vars(value)
+            content = vars(value)
         packed = {name: self.pack(item, f"{place}.{name}") for name, item in content.items()}
         return {KIND: "object", "class": kind.__name__, "value": packed}
 
@@ -160,13 +162,11 @@ class Unpacker:
                 "install the version that wrote it, or a newer one."
             )
         content = convert({name: self.unpack(item) for name, item in node["value"].items()})
-        if is_dataclass(kind):
-            return _made(kind, content)
-        if not issubclass(kind, BaseEstimator):
-            return kind(**content)
-        made: Any = object.__new__(kind)
-        made._restore(content)
-        return made
+        if issubclass(kind, BaseEstimator):
+            made: Any = object.__new__(kind)
+            made._restore(content)
+            return made
+        return _made(kind, content) if is_dataclass(kind) else kind(**content)
 
 
 def _listed(node: JSONTree) -> list[Any]:

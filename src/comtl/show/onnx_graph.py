@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..models.fitted import FittedTasks
 from ..models.outputs import ClassifierOutputs
+from ..models.task_model import TaskModel
 from ..stacking.hinges import Hinges
 from ..stacking.multitask import MultitaskModel
 
@@ -39,7 +39,7 @@ class Graph:
         return name
 
 
-def to_onnx(model: FittedTasks) -> Any:
+def to_onnx(model: TaskModel) -> Any:
     """Return a fitted model as an ONNX model.
 
     Inputs are ``X`` (rows without the task column, in the type of the weights) and ``task`` (its
@@ -104,7 +104,7 @@ def _bent(graph: Graph, hinges: Hinges, dtype: Any) -> str:
     return graph.apply("Concat", "X", graph.apply("Relu", above), axis=1)
 
 
-def _table(graph: Graph, model: FittedTasks, rows: str) -> str:
+def _table(graph: Graph, model: TaskModel, rows: str) -> str:
     """Scores of every row for every task."""
     product = graph.apply("MatMul", rows, graph.constant(model._linear.coef.T))
     return graph.apply("Add", product, graph.constant(model._linear.intercepts))
@@ -124,7 +124,7 @@ def _codes(graph: Graph, tasks: np.ndarray) -> str:
     )
 
 
-def _scores(graph: Graph, model: FittedTasks, rows: str, codes: str | None) -> str:
+def _scores(graph: Graph, model: TaskModel, rows: str, codes: str | None) -> str:
     """Scores of each row for its task, beyond two classes a column for each class."""
     everyone, index = model._extended, model._columns.index
     weights = graph.constant(everyone.coef)
@@ -166,7 +166,7 @@ def _odds(graph: Graph, model: ClassifierOutputs, scores: str, codes: str | None
 
 
 def _outputs(
-    graph: Graph, model: FittedTasks, scores: str, codes: str | None, dtype: int
+    graph: Graph, model: TaskModel, scores: str, codes: str | None, dtype: int
 ) -> list[Any]:
     from onnx import TensorProto, helper
 

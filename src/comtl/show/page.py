@@ -14,7 +14,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from ..evaluation.compare_models import Comparison, compare
-from ..models.fitted import FittedTasks
+from ..models.task_model import TaskModel
 from ..saving.atomic import write_atomically
 from . import page_sections as sections
 from .page_data import as_json, payload
@@ -26,7 +26,7 @@ SCRIPTS = ("page_data.js", "page_table.js", "page_task.js", "page_map.js")
 
 def write_report(
     path: str | Path,
-    model: FittedTasks,
+    model: TaskModel,
     *,
     comparison: Comparison | None = None,
     notes: Sequence[str] = (),
@@ -64,7 +64,7 @@ def write_report(
 
 
 def page(
-    model: FittedTasks,
+    model: TaskModel,
     comparison: Comparison | None = None,
     notes: Sequence[str] = (),
     title: str | None = None,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluation.compare_models import NAMES, Comparison
-from ..models.fitted import FittedTasks
+from ..models.task_model import TaskModel
 from ..phrases import count_noun
 from ..stacking.multitask import MultitaskModel
 from .page_charts import calibration, history, scatter
@@ -146,7 +146,7 @@ def interval_part(comparison: Comparison | None) -> str:
     return section("intervals", "Do the intervals hold?", body, lead)
 
 
-def choose_members(model: FittedTasks) -> dict[str, tuple[str, float]]:
+def choose_members(model: TaskModel) -> dict[str, tuple[str, float]]:
     """Kind and weight of each member of a stack; none for other models."""
     if not isinstance(model, MultitaskModel):
         return {}
@@ -156,7 +156,7 @@ def choose_members(model: FittedTasks) -> dict[str, tuple[str, float]]:
     }
 
 
-def member_part(model: FittedTasks) -> str:
+def member_part(model: TaskModel) -> str:
     """Members of a stacked model and their weights."""
     members = sorted(choose_members(model).items(), key=lambda item: -item[1][1])
     most = max((share for _, (_, share) in members), default=1.0)
@@ -170,15 +170,17 @@ def member_part(model: FittedTasks) -> str:
     return section("members", "What the stack is made of", body, lead)
 
 
-def fit_part(model: FittedTasks) -> str:
+def fit_part(model: TaskModel) -> str:
     """History of the fit, and the parameters."""
     found = choose_history(model)
     body = ""
     if found is not None:
         label, values = found
-        ended = "converged" if vars(model).get("converged_") else "stopped before it converged"
+        ended = (
+            "converged" if getattr(model, "converged_", False) else "stopped before it converged"
+        )
         step = "sweep" if label == "objective" else "step"
-        done = count_noun(int(vars(model)["n_iter_"]), step)
+        done = count_noun(int(model.n_iter_), step)
         text = f"The fit {ended} after {done}; its {label} is {values[-1]:.6g}."
         body = f"<p>{text}</p><figure>{history(values, label)}</figure>"
     rows = [
@@ -191,7 +193,7 @@ def fit_part(model: FittedTasks) -> str:
     return section("fit", "The fit", body)
 
 
-def tiles(view: ModelView, model: FittedTasks, comparison: Comparison | None) -> str:
+def tiles(view: ModelView, model: TaskModel, comparison: Comparison | None) -> str:
     """The sizes in a row of numbers."""
     found: list[tuple[str, Any]] = [
         ("tasks", f"{len(view.tasks):,}"),

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..models.fitted import FittedTasks
 from ..models.search import CrossValidated
+from ..models.task_model import TaskModel
 from .plot_axes import COLOURS, new_axes, plain
 from .views import choose_history, view
 
@@ -18,7 +18,7 @@ MOST_FIGURES = 150
 """Fields of a surface beyond which numbers in them could not be read."""
 
 
-def history(model: FittedTasks, *, ax: Axes | None = None) -> Axes:
+def history(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     """Objective after each sweep, or the log marginal likelihood of a hierarchical model.
 
     Parameters
@@ -55,7 +55,7 @@ def history(model: FittedTasks, *, ax: Axes | None = None) -> Axes:
     ax.plot(np.arange(len(values)), values, color=COLOURS[0], linewidth=1.6)
     if len(values) <= 40:
         ax.plot(np.arange(len(values)), values, ".", color=COLOURS[0])
-    ended = "converged" if vars(model).get("converged_") else "stopped early"
+    ended = "converged" if getattr(model, "converged_", False) else "stopped early"
     step = "sweep" if label == "objective" else "step"
     ax.set(title=f"Fit of {type(model).__name__}: {ended}", xlabel=step, ylabel=label)
     plain(ax)

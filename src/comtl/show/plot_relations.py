@@ -8,7 +8,7 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from ..models.fitted import FittedTasks
+from ..models.task_model import TaskModel
 from ..penalties.relations import Relation
 from .plot_axes import draw_borders, heat, name_places, new_axes
 from .views import BinnedAxis, seriation_order, unit_rows, view
@@ -20,7 +20,7 @@ MOST = 300
 """Rows beyond which neighbours within a cluster are put together, as means."""
 
 
-def task_relation(model: FittedTasks, *, ax: Axes | None = None) -> Axes:
+def task_relation(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     """How tasks are related: the learned relation as correlations, similar tasks side by side.
 
     For models that learn no relation, the cosine of the tasks' weights.
@@ -54,7 +54,7 @@ def task_relation(model: FittedTasks, *, ax: Axes | None = None) -> Axes:
     return _drawn(seen.values, learned, names, clusters, "tasks", ax)
 
 
-def feature_relation(model: FittedTasks, *, ax: Axes | None = None) -> Axes:
+def feature_relation(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     """How features are related: the learned relation as correlations, similar ones side by side.
 
     For models that learn no relation, the cosine of the features' weights over the tasks.
@@ -88,9 +88,9 @@ def feature_relation(model: FittedTasks, *, ax: Axes | None = None) -> Axes:
     return _drawn(seen.values.T, learned, seen.features, clusters, "features", ax)
 
 
-def _learned(model: FittedTasks, name: str, count: int) -> Relation | None:
+def _learned(model: TaskModel, name: str, count: int) -> Relation | None:
     """The learned relation, where it tells of all rows: tasks adapted later are not in it."""
-    found = vars(model).get(name)
+    found = getattr(model, name, None)
     if not isinstance(found, Relation) or found.shape[0] != count:
         return None
     return found

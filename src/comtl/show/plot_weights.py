@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..models.fitted import FittedTasks
+from ..models.task_model import TaskModel
 from .plot_axes import draw_borders, draw_strips, heat, name_places, new_axes
 from .views import BinnedAxis, seriation_order, view
 
@@ -15,7 +15,7 @@ MOST_ROWS, MOST_COLUMNS = 400, 400
 """Fields of a map beyond which neighbours of a cluster are put together, as means."""
 
 
-def coclusters(model: FittedTasks, *, ax: Axes | None = None) -> Axes:
+def coclusters(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     """Weights of tasks (down) and features (across), each in the order of its clusters.
 
     Weights are those of features in units of their spread, so that they can be compared. Beyond

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..hierarchical.hierarchical_model import HierarchicalModel
-from ..models.fitted import FittedTasks
+from ..models.task_model import TaskModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +66,9 @@ class ModelView:
         return table.reshape(len(self.tasks), -1)
 
 
-def view(model: FittedTasks) -> ModelView:
+def view(model: TaskModel) -> ModelView:
     """Read a fitted model."""
-    if not isinstance(model, FittedTasks):
+    if not isinstance(model, TaskModel):
         raise TypeError(
             f"model must be a fitted estimator of comtl, got {type(model).__name__}; pass what "
             "fit returned."
@@ -91,9 +91,9 @@ def view(model: FittedTasks) -> ModelView:
     )
 
 
-def choose_history(model: FittedTasks) -> tuple[str, np.ndarray] | None:
+def choose_history(model: TaskModel) -> tuple[str, np.ndarray] | None:
     """Name and values of what the fit lowered or raised; None where it kept none."""
-    values = vars(model).get("objective_history_")
+    values = getattr(model, "objective_history_", None)
     if values is None:
         return None
     return (

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engine.problem import OutputColumns
 from ..hierarchical.population import Population
-from ..models.training import CellModel
+from ..linear import OutputColumns
+from ..models.task_model import TaskModel
 from ..rows.fit_input import Split
 from ..rows.observations import Observations
 from .hinges import Hinges
@@ -49,7 +49,7 @@ class Stack:
     """
 
     table: Candidate
-    library: dict[str, CellModel]
+    library: dict[str, TaskModel]
     held: HeldOutScores
     weights: dict[str, float]
     shift: float

@@ -21,7 +21,7 @@ from ..hierarchical.coregionalised import (
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
 from ..hierarchical.population import too_wide
 from ..models.cofactor_estimators import BiFactorClassifier, BiFactorRegressor
-from ..models.training import CellModel
+from ..models.task_model import TaskModel
 
 STEPS, FEWER_STEPS = 40, 20
 """Steps of a member's fit: the marginal likelihood has nearly reached its top; see
@@ -40,7 +40,7 @@ TEXT = {"standardize": False, "loss": "squared", "smoothing": 10.0, "alpha_task"
 
 def default_regression_members(
     n_features: int, n_tasks: int, *, together: int, sparse: bool
-) -> dict[str, CellModel]:
+) -> dict[str, TaskModel]:
     """Members for values, by name.
 
     ``together`` is the number of tasks that share a prior.
@@ -63,7 +63,7 @@ def default_regression_members(
 
 def default_classification_members(
     n_features: int, n_tasks: int, *, together: int, sparse: bool
-) -> dict[str, CellModel]:
+) -> dict[str, TaskModel]:
     """Members for classes, by name.
 
     ``n_tasks`` counts the classes of a task beyond two, and ``together`` the tasks of one class,
@@ -85,7 +85,7 @@ def default_classification_members(
     )
 
 
-def reference_member(library: dict[str, CellModel]) -> int | None:
+def reference_member(library: dict[str, TaskModel]) -> int | None:
     """Number of the member that serves where rows are too few to tell: the mixed model."""
     names = list(library)
     known = [name for name in ("isotropic", "intercept") if name in names]
@@ -103,12 +103,12 @@ def _work(n_features: int, n_tasks: int) -> int:
 
 def _members(
     kinds: dict[str, Any], P: int, T: int, together: int, sparse: bool
-) -> dict[str, CellModel]:
+) -> dict[str, TaskModel]:
     wide = is_wide(P, T)
     # Columns of text are of one scale as they are.
     scaled = {"standardize": not (wide and sparse)}
     plain = {**scaled, "random_state": 0}
-    members: dict[str, CellModel] = {"pooled": kinds["pooled"](1.0, **plain)}
+    members: dict[str, TaskModel] = {"pooled": kinds["pooled"](1.0, **plain)}
     related = wide and has_room(P, T)
     if T > 1 and not related and P <= DENSE_SIDE:
         members["independent"] = kinds["independent"](1.0, **plain)

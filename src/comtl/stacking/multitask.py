@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
@@ -16,14 +15,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays import asarray_like, device_name, is_device_sparse, namespace, on_device, to_numpy
 from ..engine.checkpoints import Checkpoint
-from ..engine.problem import OutputColumns, Scaling, row_weights
+from ..engine.problem import Scaling, row_weights
 from ..engine.progress import FitProgress, logger, progress_shown
 from ..hierarchical.coregionalised import CoregionalisedRidge
 from ..hierarchical.hierarchical_model import groups_of
-from ..linear import LinearTasks
-from ..models.shown import names_of_features
-from ..models.training import CellModel, TaskModel
-from ..parameters import require_choice
+from ..linear import LinearTasks, OutputColumns
+from ..models.display import names_of_features
+from ..models.task_model import TaskModel
+from ..phrases import warn_caller
 from ..rows.design import Design
 from ..rows.fit_input import FitInput, Split
 from ..rows.observations import Observations
@@ -37,48 +36,48 @@ from .target_scaling import TargetScaling
 
 
 class MultitaskModel(TaskModel):
-    """Abstract stack of models of all tasks."""
+    """Abstract stack of models of all tasks.
+
+    Attributes
+    ----------
+    basis_ : str
+        "linear" or "hinges".
+    members_ : dict
+        Members that have a weight, fitted to all rows, by name. After a regression on a
+        two-dimensional y they are models of its columns in units of their spread.
+    weights_ : dict
+        Their weights, by name.
+    """
 
     _on_devices = True
     _levels_tell = True
 
-    members_: dict[str, CellModel]
+    members_: dict[str, TaskModel]
     weights_: dict[str, float]
 
-    def __init__(
-        self,
-        *,
-        basis: str | None = None,
-        cv: Any = 5,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        n_jobs: int | None = None,
-        checkpoint: str | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.basis = basis
-        self.cv = cv
-        self.task_column = task_column
-        self.unseen_task = unseen_task
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.verbose = verbose
+    # Declared for type checkers; the final classes are dataclasses of their parameters.
+    basis: str | None
+    cv: Any
+    n_jobs: int | None
+    checkpoint: str | None
+    verbose: int
+    thresholds_: np.ndarray
 
     @abstractmethod
     def _library(
         self, size: tuple[int, int], *, together: int, sparse: bool
-    ) -> dict[str, CellModel]:
+    ) -> dict[str, TaskModel]:
         """Members by name; ``size`` counts features and columns of weights.
 
         ``together`` is the number of columns that share a prior.
         """
 
     @abstractmethod
-    def _member_scores(self, member: CellModel, test: Observations) -> np.ndarray:
+    def _member_scores(self, member: TaskModel, test: Observations) -> np.ndarray:
         """Scores of a fitted member for the cells held out."""
 
     @abstractmethod
-    def _member_targets(self, member: CellModel, test: Observations) -> tuple[np.ndarray, ...]:
+    def _member_targets(self, member: TaskModel, test: Observations) -> tuple[np.ndarray, ...]:
         """Targets, weights and tasks (numbers in ``test``) of the same cells."""
 
     @abstractmethod
@@ -99,10 +98,6 @@ class MultitaskModel(TaskModel):
     ) -> np.ndarray | float:
         """Choose, and keep, the scores above which rows of the tasks are positive."""
         return 0.0
-
-    def _check_parameters(self) -> None:
-        require_choice("basis", self.basis, (None, "hinges"))
-        require_choice("unseen_task", self.unseen_task, ("mean", "raise"))
 
     def _fit(self, rows: FitInput, watch: FitProgress) -> None:
         rows = rows.here(self)
@@ -142,12 +137,11 @@ class MultitaskModel(TaskModel):
             except KeyboardInterrupt:
                 if not watch.is_root:
                     raise
-                warnings.warn(
+                warn_caller(
                     "Interrupted among the folds of the hinges, which are left out. The members "
                     "are "
                     "now fitted to all rows; interrupt again to give up.",
                     ConvergenceWarning,
-                    stacklevel=5,
                 )
                 return best
             if exceeds_noise(best.losses - bent.losses, bent.held.weights):
@@ -213,7 +207,7 @@ class MultitaskModel(TaskModel):
         self,
         rows: FitInput,
         table: Candidate,
-        library: dict[str, CellModel],
+        library: dict[str, TaskModel],
         splits: list[Split],
         kept: Checkpoint,
         watch: FitProgress,
@@ -241,11 +235,10 @@ class MultitaskModel(TaskModel):
         except KeyboardInterrupt:
             if not known or not watch.is_root or len(table.hinges.columns):
                 raise
-            warnings.warn(
+            warn_caller(
                 f"Interrupted after {len(known)} of {len(splits)} folds, which decide the weights. "
                 "The members are now fitted to all rows; interrupt again to give up.",
                 ConvergenceWarning,
-                stacklevel=6,
             )
         parts = [known[name] for name in names if name in known]
         held = HeldOutScores(*(np.concatenate(part) for part in zip(*parts, strict=True)))
@@ -255,7 +248,7 @@ class MultitaskModel(TaskModel):
         self,
         rows: FitInput,
         split: Split,
-        models: list[CellModel],
+        models: list[TaskModel],
         hinges: Hinges,
         units: TargetScaling,
         classes: np.ndarray | None,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.special import expit
@@ -10,10 +11,10 @@ from scipy.special import expit
 from ..arrays import asarray_like, on_device, to_numpy, weighted_mean
 from ..hierarchical.intervals_mixin import IntervalMixin
 from ..losses import Logistic, Loss, Squared
-from ..models.docstrings import documented
+from ..models.fields import Checkpoint, TaskColumn, UnseenTask, Verbose
 from ..models.outputs import ClassifierOutputs
-from ..models.training import CellModel
-from ..parameters import former_name, require_choice
+from ..models.task_model import TaskModel
+from ..parameters import Doc, documented, former_name, one_of
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from ..saving import ModelFileError
@@ -26,8 +27,29 @@ from .multitask import MultitaskModel
 from .target_scaling import TargetScaling
 from .thresholds import METRICS, best_thresholds
 
+Basis = Annotated[
+    str | None,
+    one_of(None, "hinges"),
+    Doc(
+        '"hinges" also tries columns of ten values or more with hinges at four quantiles, and '
+        "keeps them where they are better on rows that the members did not see, by more than "
+        "chance explains. ``coef_`` and ``feature_clusters_`` then hold the columns of X first and "
+        "the hinges after them; ``coef_frame()`` names them."
+    ),
+]
+CV = Annotated[
+    Any,
+    Doc(
+        "Folds on which the members are compared. An int splits every task (and every class in it) "
+        "into that many parts; the folds depend on nothing else.",
+        "int, splitter or list of splits",
+    ),
+]
+Jobs = Annotated[int | None, Doc("Members fitted at the same time, in processes of joblib.")]
+
 
 @documented
+@dataclass(eq=False, repr=False)
 class MultitaskRegressor(IntervalMixin, MultitaskModel):
     r"""The best linear model of all tasks, without a parameter to choose.
 
@@ -35,14 +57,6 @@ class MultitaskRegressor(IntervalMixin, MultitaskModel):
     one model for all tasks and one for each. They are combined by weights that are not negative
     and suit rows best that the members did not see. The result is one linear model for each task.
     Columns of a two-dimensional ``y`` may be of any units.
-
-    Parameters
-    ----------
-    <stacked>
-
-    Attributes
-    ----------
-    <stacked_attributes>
 
     Examples
     --------
@@ -57,19 +71,28 @@ class MultitaskRegressor(IntervalMixin, MultitaskModel):
     True
     """
 
+    _: KW_ONLY
+    basis: Basis = None
+    cv: CV = 5
+    task_column: TaskColumn = None
+    unseen_task: UnseenTask = "mean"
+    n_jobs: Jobs = None
+    checkpoint: Checkpoint = None
+    verbose: Verbose = 0
+
     def _loss(self) -> Loss:
         return Squared()
 
     def _library(
         self, size: tuple[int, int], *, together: int, sparse: bool
-    ) -> dict[str, CellModel]:
+    ) -> dict[str, TaskModel]:
         return default_regression_members(*size, together=together, sparse=sparse)
 
-    def _member_scores(self, member: CellModel, test: Observations) -> np.ndarray:
+    def _member_scores(self, member: TaskModel, test: Observations) -> np.ndarray:
         codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
         return member._cell_scores(test, codes)
 
-    def _member_targets(self, member: CellModel, test: Observations) -> tuple[np.ndarray, ...]:
+    def _member_targets(self, member: TaskModel, test: Observations) -> tuple[np.ndarray, ...]:
         return test.y, test.weights, test.codes
 
     def _stack(self, held: HeldOutScores, base: int | None) -> tuple[np.ndarray, float]:
@@ -107,27 +130,17 @@ def _by_row(each: np.ndarray, X: Any, codes: np.ndarray | None) -> np.ndarray:
 
 
 @documented
+@dataclass(eq=False, repr=False)
 class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
     r"""The best linear classifier of all tasks, without a parameter to choose.
 
     See :class:`MultitaskRegressor`; the members are combined by the likelihood of classes that
     they did not see.
 
-    Parameters
-    ----------
-    threshold : {None, "accuracy", "balanced_accuracy", "f1", "macro_f1"}, default=None
-        Metric, as a mean over tasks, for which the threshold between two classes is chosen: where
-        it is best by the odds of rows that the members did not see. It may follow the tasks' mean
-        scores. Thresholds become part of the intercepts, so that ``predict`` and
-        ``decision_function`` have them; ``predict_proba`` leaves them out. None: even odds.
-    <stacked>
-
     Attributes
     ----------
-    <classes>
     thresholds_ : ndarray of shape (n_tasks,)
         Log odds of each task above which its rows are in the second class; zero: even odds.
-    <stacked_attributes>
 
     Examples
     --------
@@ -140,45 +153,36 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
     True
     """
 
-    thresholds_: np.ndarray
     cuts_ = former_name("cuts_", "thresholds_")
 
-    def __init__(
-        self,
-        *,
-        threshold: str | None = None,
-        basis: str | None = None,
-        cv: Any = 5,
-        task_column: str | int | None = None,
-        unseen_task: str = "mean",
-        n_jobs: int | None = None,
-        checkpoint: str | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            basis=basis,
-            cv=cv,
-            task_column=task_column,
-            unseen_task=unseen_task,
-            n_jobs=n_jobs,
-            checkpoint=checkpoint,
-            verbose=verbose,
-        )
-        self.threshold = threshold
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        require_choice("threshold", self.threshold, (None, *METRICS))
+    _: KW_ONLY
+    threshold: Annotated[
+        str | None,
+        one_of(None, *METRICS),
+        Doc(
+            "Metric, as a mean over tasks, for which the threshold between two classes is chosen: "
+            "where it is best by the odds of rows that the members did not see. It may follow the "
+            "tasks' mean scores. Thresholds become part of the intercepts, so that ``predict`` and "
+            "``decision_function`` have them; ``predict_proba`` leaves them out. None: even odds."
+        ),
+    ] = None
+    basis: Basis = None
+    cv: CV = 5
+    task_column: TaskColumn = None
+    unseen_task: UnseenTask = "mean"
+    n_jobs: Jobs = None
+    checkpoint: Checkpoint = None
+    verbose: Verbose = 0
 
     def _loss(self) -> Loss:
         return Logistic()
 
     def _library(
         self, size: tuple[int, int], *, together: int, sparse: bool
-    ) -> dict[str, CellModel]:
+    ) -> dict[str, TaskModel]:
         return default_classification_members(*size, together=together, sparse=sparse)
 
-    def _member_scores(self, member: CellModel, test: Observations) -> np.ndarray:
+    def _member_scores(self, member: TaskModel, test: Observations) -> np.ndarray:
         assert isinstance(member, ClassifierOutputs)
         codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
         if member._columns.index is None:
@@ -187,7 +191,7 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
         assert seen is not None
         return scores[seen]
 
-    def _member_targets(self, member: CellModel, test: Observations) -> tuple[np.ndarray, ...]:
+    def _member_targets(self, member: TaskModel, test: Observations) -> tuple[np.ndarray, ...]:
         assert isinstance(member, ClassifierOutputs)
         if member._columns.index is None:
             return np.where(test.y == 1, 1.0, -1.0), test.weights, test.codes

@@ -15,22 +15,22 @@ from sklearn.exceptions import ConvergenceWarning
 from ..arrays import on_device
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.checkpoints import Checkpoint
-from ..engine.problem import OutputColumns, Problem, Scaling, cell_grams
+from ..engine.problem import Problem, Scaling, cell_grams
 from ..engine.progress import SILENT
 from ..hierarchical.coregionalised import CoregionalisedRidge, learn_related
 from ..hierarchical.hierarchical_estimators import HierarchicalRegressor
 from ..hierarchical.hierarchical_model import HierarchicalModel, populations_of
 from ..hierarchical.population import Population
 from ..hierarchical.posterior import Prior
+from ..linear import OutputColumns
 from ..losses import Loss
-from ..models.factor_model import FactorModel
-from ..models.training import CellModel
+from ..models.task_model import TaskModel
 from ..rows.blocks import single_blas
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 
 
-def population_for(model: CellModel, data: Observations, columns: OutputColumns) -> Population:
+def population_for(model: TaskModel, data: Observations, columns: OutputColumns) -> Population:
     """Observations on standard scales, as most members take them."""
     return Population.of(
         model._binary(data, columns), standardize=True, classification=model._classification
@@ -50,7 +50,7 @@ class WholeSums:
     tasks: np.ndarray
 
     @classmethod
-    def of(cls, population: Population, models: Sequence[CellModel]) -> WholeSums | None:
+    def of(cls, population: Population, models: Sequence[TaskModel]) -> WholeSums | None:
         """Sums of a population, or None where members have no use for them."""
         asked = any(isinstance(model, HierarchicalRegressor) for model in models)
         if not asked or population.by_rows or on_device(population.cells.X):
@@ -75,8 +75,8 @@ class WholeSums:
 
 
 def fit_members(
-    models: Sequence[CellModel], data: Observations, columns: OutputColumns, population: Population
-) -> list[CellModel]:
+    models: Sequence[TaskModel], data: Observations, columns: OutputColumns, population: Population
+) -> list[TaskModel]:
     """Copies of the models, fitted to the observations, which ``population`` has on standard
     scales.
     """
@@ -88,7 +88,9 @@ def fit_members(
             [m for m in models if isinstance(m, HierarchicalModel)], population, data, columns
         )
         learn_related([m for m in models if isinstance(m, CoregionalisedRidge)], data, columns)
-        learn_factors([m for m in models if isinstance(m, FactorModel)], population, data, columns)
+        learn_factors(
+            [m for m in models if m._algorithm_class is not None], population, data, columns
+        )
     for model in models:
         if isinstance(model, HierarchicalRegressor):
             model._forget_spread()
@@ -122,7 +124,7 @@ def learn_hierarchical(
 
 
 def learn_factors(
-    models: Sequence[FactorModel],
+    models: Sequence[TaskModel],
     population: Population,
     data: Observations,
     columns: OutputColumns,
@@ -130,7 +132,7 @@ def learn_factors(
     """Fit several models to the same observations; those on standard scales share their rows."""
     size = population.cells.n_features, population.cells.n_tasks
     widths = {
-        number: model._recipe(*size).ranks[0]
+        number: model._algorithm.recipe(*size).ranks[0]
         for number, model in enumerate(models)
         if model.fit_intercept and model.standardize
     }
@@ -145,4 +147,4 @@ def learn_factors(
             labels = None if columns.index is None else columns.label
             problems[type(loss)] = Problem(datafit, population.units, labels)
         kept = Checkpoint.of(None, model, data)
-        model._run(problems[type(loss)], data, columns, kept, SILENT)
+        model._algorithm.run(problems[type(loss)], data, columns, kept, SILENT)

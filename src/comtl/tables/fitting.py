@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..evaluation.compare_models import MANY_ROWS, Comparison, compare
 from ..evaluation.nonlinearity import MIN_LOG_EVIDENCE, nonlinearity_evidence
 from ..evaluation.reference_models import choose_hinges
-from ..models.training import TaskModel
+from ..models.task_model import TaskModel
 from ..parameters import require_choice
 from ..phrases import count_noun
 from ..rows.fit_input import FitInput

@@ -10,14 +10,13 @@ from sklearn.exceptions import ConvergenceWarning
 from ..evaluation.reference_models import simple_model
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
 from ..hierarchical.intervals_mixin import IntervalMixin
-from ..models.factor_model import FactorModel
 from ..models.search_estimators import (
     BiFactorClassifierCV,
     BiFactorRegressorCV,
     TriFactorClassifierCV,
     TriFactorRegressorCV,
 )
-from ..models.training import TaskModel
+from ..models.task_model import TaskModel
 from ..rows.fit_input import FitInput
 from ..stacking.multitask_estimators import MultitaskClassifier, MultitaskRegressor
 from .labels import CLASSIFICATION
@@ -65,9 +64,9 @@ def choose_model(
     raise TableError(f"model is one of {', '.join(MODELS)}, got {name!r}.")
 
 
-def choose_adaptable(estimator: Any) -> FactorModel:
+def choose_adaptable(estimator: Any) -> TaskModel:
     """Refuse a model that takes no new tasks once it is fitted."""
-    if isinstance(estimator, FactorModel):
+    if isinstance(estimator, TaskModel) and estimator._algorithm_class is not None:
         return estimator
     raise TableError(
         f"A {type(estimator).__name__} takes no new tasks once it is fitted: fit again with the "

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..evaluation.compare_models import Comparison
 from ..evaluation.reference_models import choose_hinges
-from ..models.training import TaskModel
+from ..models.task_model import TaskModel
 from ..phrases import count_noun, some
 from ..rows.reading import encode_tasks
 from ..saving import save

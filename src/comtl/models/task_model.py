@@ -1,0 +1,366 @@
+"""What all models of several tasks share: fitting, reading of rows, weights, files, frames."""
+
+from __future__ import annotations
+
+import html
+import inspect
+import os
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
+
+from ..arrays import Array, device_name, namespace, take_pairs
+from ..clusters import clusters_of
+from ..engine.problem import Scaling
+from ..engine.progress import SILENT, FitProgress
+from ..factors import padded
+from ..linear import LinearTasks, OutputColumns, codes_of_rows
+from ..losses import Loss
+from ..parameters import check_parameters
+from ..rows.fit_input import FitInput, rows_of
+from ..rows.observations import Observations
+from ..rows.reading import check_finite, read_rows
+from ..saving import ModelFileError, save
+from ..saving.registry import belongs, saved
+from .display import coef_frame, names_of_features, numpy_copy, report, summary, task_frame
+from .removed import REMOVED
+
+DERIVED = frozenset(
+    {"_extended", "_cluster_cache", "task_factor_", "shared_coef_", "_skl_callbacks"}
+)
+"""What :meth:`TaskModel._set_linear` makes of the weights, and what belongs to the session."""
+NEEDED = {
+    "tasks_": np.ndarray,
+    "_linear": LinearTasks,
+    "_columns": OutputColumns,
+    "_units": Scaling,
+}
+"""What every fitted model has."""
+
+
+class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
+    """Abstract model with linear weights for each task.
+
+    Attributes
+    ----------
+    tasks_ : ndarray of shape (n_tasks,)
+        Task labels, in the order of the rows of ``coef_``.
+    coef_ : ndarray of shape (n_tasks, n_features)
+        Weights of every task, the task column left out; beyond two classes of shape (n_tasks,
+        n_classes, n_features).
+    intercept_ : ndarray of shape (n_tasks,)
+        Intercepts; beyond two classes of shape (n_tasks, n_classes).
+    shared_coef_ : ndarray of shape (n_features,)
+        The part that all tasks have in common: the mean of the weights in hierarchical models and
+        stacks, zero in models that have no such part.
+    feature_clusters_, task_clusters_ : ndarrays
+        Clusters of features and tasks, from the singular vectors of the weights unless the model
+        learns clusters.
+    n_features_in_ : int
+        Columns of X seen in fit, the task column counted.
+    """
+
+    __metadata_request__fit = {"task": True, "sample_weight": True}
+    __metadata_request__predict = {"task": True}
+    __metadata_request__score = {"task": True, "sample_weight": True}
+
+    _algorithm_class: ClassVar[type[Any] | None] = None
+    """How a model that takes new tasks is fitted; None: the model does it, and takes none."""
+    _on_devices: bool = False
+    """Whether the model works on arrays of other libraries than NumPy."""
+    _levels_tell: bool = False
+    """Whether clusters of tasks count what tasks differ by at the mean of the features."""
+
+    # Declared for type checkers; constructors and fits set them.
+    task_column: str | int | None
+    unseen_task: str
+    tasks_: np.ndarray
+    _columns: OutputColumns
+    _linear: LinearTasks
+    _units: Scaling
+    _multi_output: bool
+    _seed: int
+    _state: Any
+    _widths: tuple[int, int]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        saved(cls)
+
+    @property
+    @abstractmethod
+    def _classification(self) -> bool:
+        """Whether y holds class labels."""
+
+    @abstractmethod
+    def _binary(self, data: Observations, columns: OutputColumns) -> Observations:
+        """Observations as the engine takes them."""
+
+    @abstractmethod
+    def _held_out_loss(self, data: Observations, unit: float) -> float:
+        """Weighted mean loss of observations that fit did not see, targets measured in ``unit``."""
+
+    @property
+    def _known_classes(self) -> np.ndarray | None:
+        """Classes of the fit; None for a regressor."""
+        return None
+
+    @property
+    def _algorithm(self) -> Any:
+        return None if self._algorithm_class is None else self._algorithm_class(self)
+
+    def _loss(self) -> Loss:
+        """Loss of an observation."""
+        return self._algorithm.loss()
+
+    def _clusters(self) -> tuple[int | None, int | None]:
+        """How many feature and task clusters to report; None leaves it to the weights."""
+        return self._algorithm.clusters()
+
+    def _check_parameters(self) -> None:
+        """Refuse bad parameters before any work."""
+        check_parameters(self)
+        self._loss()
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
+        """Fit all tasks together.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Rows of all tasks; holds the task too where ``task_column`` names it.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Targets; two dimensions: one task a column on shared rows, NaN for missing.
+        task : array-like of shape (n_samples,), optional
+            Task of each row, where it is no column of X.
+        sample_weight : array-like of shape (n_samples,) or that of y, optional
+            Weights; a weight of 2 counts as the row given twice, so weights that sum to one
+            stand for a single row.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        told = {"X": X, "y": y, "metadata": {"task": task, "sample_weight": sample_weight}}
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self, **told)
+        self._fit(rows_of(X, y, task, sample_weight), FitProgress(self, X, y))
+        attributes = partial(dict[str, Any], vars(self))
+        context.call_on_fit_task_end(estimator=self, **told, reconstruction_attributes=attributes)
+        return self
+
+    def _fit_quietly(self, rows: FitInput) -> Self:
+        """Fit as a part of a longer computation: an interruption is not held back."""
+        self._check_parameters()
+        self._fit(rows, SILENT)
+        return self
+
+    def _fit(self, rows: FitInput, watch: FitProgress) -> None:
+        """Learn from rows, and keep what came of it."""
+        data = rows.read(self)
+        self._learn(data, OutputColumns.of(data), watch)
+
+    def _learn(
+        self, data: Observations, columns: OutputColumns, watch: FitProgress = SILENT
+    ) -> None:
+        """Learn the columns of weights from the observations, and keep what came of it."""
+        self._algorithm.learn(data, columns, watch)
+
+    def _describe(self, data: Observations, columns: OutputColumns) -> None:
+        """Keep what the fit was told."""
+        self.tasks_ = data.tasks
+        self._columns = columns
+        self._multi_output = data.multi_output
+
+    def _set_linear(self, linear: LinearTasks) -> None:
+        """Keep the weights of all columns, and the means that serve unseen tasks."""
+        self._linear = linear
+        self.task_factor_ = padded(linear.task_factor, self._widths[1])
+        self.shared_coef_ = linear.shared
+        self._cluster_cache: dict[str, np.ndarray] = {}
+        self._extended = linear.with_means(self._columns.groups(linear.n_tasks))
+
+    @property
+    def coef_(self) -> Array:
+        """Weights: tasks × features, or tasks × classes × features beyond two classes."""
+        return self._columns.by_task(self._linear.coef)
+
+    @property
+    def intercept_(self) -> Array:
+        """Intercepts: one a task, or tasks × classes beyond two classes."""
+        return self._columns.by_task(self._linear.intercepts)
+
+    @property
+    def feature_clusters_(self) -> np.ndarray:
+        """Cluster of each feature, from the singular vectors of the weights."""
+        return self._cached_clusters("features")
+
+    @property
+    def task_clusters_(self) -> np.ndarray:
+        """Cluster of each task, from the singular vectors of the weights.
+
+        Of hierarchical models and stacks by their levels too, but for columns of a two-dimensional
+        y, whose levels may be of any units.
+        """
+        return self._cached_clusters("tasks")
+
+    def _cached_clusters(self, side: str) -> np.ndarray:
+        if side not in self._cluster_cache:
+            units = self._units.shift, self._units.inverse_scale
+            features, tasks = clusters_of(
+                self._linear,
+                self._columns,
+                units,
+                self._clusters(),
+                with_levels=self._levels_tell and not self._multi_output,
+                seed=self._seed,
+            )
+            self._cluster_cache.update(features=features, tasks=tasks)
+        return self._cluster_cache[side]
+
+    def _cell_scores(self, data: Observations, codes: np.ndarray) -> Array:
+        """Score of each observation of other data for a column of the extended weights."""
+        if data.rows is None:
+            return self._extended.scores(data.X, codes)
+        return take_pairs(self._extended.table(data.X), data.rows, codes)
+
+    def _scores(self, X: Any, codes: np.ndarray | None) -> Array:
+        """Scores of rows for the columns that ``codes`` name, or for all tasks without them."""
+        scores = self._linear.table(X) if codes is None else self._extended.scores(X, codes)
+        xp = namespace(scores)
+        if not bool(xp.all(xp.isfinite(scores))):
+            check_finite(X, self)
+        return scores
+
+    def _check_device(self, X: Any) -> None:
+        """Refuse rows of another library or device than those of the fit."""
+        mine, given = device_name(self._linear.shared), device_name(X)
+        if mine != given:
+            raise TypeError(
+                f"X is an array of {given}, but the model was fitted on {mine}. Pass rows that lie "
+                "there too, or use model.to_numpy(), which predicts for rows of NumPy."
+            )
+
+    def _read_codes(self, X: Any, task: Any) -> tuple[Any, np.ndarray | None]:
+        """Validated rows and the task code of each; None where every task is asked for."""
+        check_is_fitted(self)
+        self._check_device(X)
+        X, labels = read_rows(self, X, task)
+        if labels is None:
+            if self._multi_output:
+                return X, None
+            if len(self.tasks_) > 1:
+                raise ValueError(
+                    "This model knows several tasks: pass task= with one label a row, or fit it "
+                    "with task_column so that X holds the task."
+                )
+            return X, np.zeros(X.shape[0], dtype=np.intp)
+        adapts = self._algorithm_class is not None
+        remedy = "Adapt the model to them with adapt()" if adapts else "Fit again"
+        return X, codes_of_rows(labels, self.tasks_, unseen_task=self.unseen_task, remedy=remedy)
+
+    def _feature_names(self) -> list[str]:
+        """Names of the columns of ``coef_``."""
+        width = self._linear.directions.shape[0]
+        return names_of_features(vars(self).get("feature_names_in_"), width, self.task_column)
+
+    coef_frame = coef_frame
+    task_frame = task_frame
+    report = report
+
+    def _summary(self) -> str:
+        return summary(self)
+
+    def _html_repr(self) -> str:
+        """Scikit-learn's diagram, and what was fitted in one line below it."""
+        page = estimator_html_repr(self)
+        fitted = self.__sklearn_is_fitted__()
+        return page + f"<p>{html.escape(self._summary())}</p>" if fitted else page
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_linear" in vars(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that :func:`comtl.load` reads.
+
+        The file holds arrays and JSON, no pickle; a crash leaves the old file or the new one.
+
+        Parameters
+        ----------
+        path : path-like
+            The file, by custom ``*.comtl``.
+        """
+        check_is_fitted(self)
+        save(numpy_copy(self), path)
+
+    def to_numpy(self) -> Self:
+        """Return a copy of the model with all that it learned held by NumPy.
+
+        For a model that was fitted on tensors of torch or arrays of CuPy. Nothing but what was
+        learned is copied from the device. The copy predicts for rows of NumPy.
+
+        Returns
+        -------
+        estimator
+            The copy.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from comtl import BiFactorRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X, task = rng.normal(size=(40, 2)), np.repeat([0, 1], 20)
+        >>> model = BiFactorRegressor(1).fit(X, X[:, 0], task=task)
+        >>> type(model.to_numpy().coef_)
+        <class 'numpy.ndarray'>
+        """
+        check_is_fitted(self)
+        return numpy_copy(self)
+
+    def to_onnx(self) -> Any:
+        """Return the linear prediction as an ONNX model."""
+        # Not above: the export knows the kinds of models, which are built on this one.
+        from ..show.onnx_graph import to_onnx
+
+        check_is_fitted(self)
+        return to_onnx(numpy_copy(self))
+
+    def _saved_state(self) -> dict[str, Any]:
+        """What a file keeps: parameters, and all that was learned but what follows from it."""
+        return {name: value for name, value in vars(self).items() if name not in DERIVED}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take what a file kept, as far as it belongs together."""
+        state = {name: value for name, value in state.items() if name not in REMOVED}
+        self._take_state(state, NEEDED)
+        linear, columns = self._linear, self._columns
+        if len(columns.task) != linear.n_tasks or not linear.consistent:
+            raise ModelFileError("the weights of the model do not fit each other.")
+        self._set_linear(linear)
+
+    def _take_state(self, state: dict[str, Any], needed: dict[str, type]) -> None:
+        defaults = inspect.signature(type(self).__init__).parameters
+        parameters = {name: defaults[name].default for name in self._get_param_names()}
+        allowed = all(
+            name.isidentifier() and not name.startswith("__") and name not in dir(type(self))
+            for name in state.keys() - parameters.keys()
+        )
+        if not allowed or not all(belongs(state.get(name), kind) for name, kind in needed.items()):
+            raise ModelFileError(f"the parts of a {type(self).__name__} do not belong to it.")
+        for name, value in {**parameters, **state}.items():
+            setattr(self, name, value)
