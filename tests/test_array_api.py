@@ -65,17 +65,6 @@ def factors(asarray, core=False):
 # ---- parts --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", [Squared(), Logistic()])
-def test_losses(loss):
-    y, score = np.sign(random(9)), 50 * random(9, seed=1)
-
-    def run(asarray):
-        pair = asarray(y), asarray(score)
-        return loss.value(*pair), loss.derivative(*pair), loss.curvature(*pair)
-
-    assert_same(run)
-
-
 def test_segments_and_products():
     values, weights, offsets = random(20, 3), np.abs(random(20)), np.array([0, 1, 4, 13, 20])
 

@@ -1,6 +1,6 @@
 """The objective never rises: any model, any shape, every block."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +16,7 @@ from comtl.engine import alternation
 from comtl.engine import block_steps as steps
 from comtl.engine.alternation import Recipe, Schedule, alternate
 from comtl.engine.starts import start_state
-from comtl.losses import Logistic, Squared
+from comtl.losses import LOSSES, Logistic, Loss
 from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
 from comtl.rows.design import Design
 from helpers import Problem, feasible, problem
@@ -53,6 +53,7 @@ class Case:
     data: Problem
     holder: str
     recipe: Recipe
+    loss: Loss
     smoothing: float
     init: str
     direct: bool
@@ -75,28 +76,34 @@ class Case:
             return RowsDatafit(design, y, np.tile(share, T), offsets, loss, rows=rows)
         return data.rows(self.loss, packed=self.holder == "sparse")
 
-    @property
-    def loss(self):
-        return Logistic() if set(np.unique(self.data.y)) <= {-1.0, 1.0} else Squared()
-
 
 @st.composite
 def cases(draw):
     P, T, n = draw(st.integers(1, 9)), draw(st.integers(1, 8)), draw(st.integers(1, 6))
-    rank, labels = draw(st.integers(1, 4)), draw(st.booleans())
+    name = draw(st.sampled_from(sorted(LOSSES)))
+    labels = LOSSES[name].regression_link is None or (name == "squared" and draw(st.booleans()))
     data = problem(
-        draw(st.integers(0, 2**20)), P, T, n, rank=rank, labels=labels, even=draw(st.booleans())
+        draw(st.integers(0, 2**20)),
+        P,
+        T,
+        n,
+        rank=draw(st.integers(1, 4)),
+        labels=labels,
+        even=draw(st.booleans()),
     )
+    if name == "poisson":
+        data = replace(data, y=np.floor(np.exp(draw(st.sampled_from([1.0, 3.0])) * data.y)))
     penalties = {"F": draw(factor_penalties), "G": draw(factor_penalties)}
     K1 = K2 = draw(st.integers(1, 6))
     if draw(st.booleans()):
         penalties["S"], K2 = draw(core_penalties), draw(st.integers(1, 6))
     shared, intercept = draw(st.none() | strengths), draw(st.booleans())
-    holders = ["dense", "sparse", "cells"] + ([] if labels else ["gram", "table"])
+    holders = ["dense", "sparse", "cells"] + (["gram", "table"] if name == "squared" else [])
     return Case(
         data,
         draw(st.sampled_from(holders)),
         Recipe(penalties, (K1, K2), shared=shared, intercept=intercept),
+        LOSSES[name],
         draw(st.sampled_from([1e-6, 1e-3, 0.1])),
         draw(st.sampled_from(["svd", "random"])),
         draw(st.booleans()),

@@ -122,8 +122,10 @@ def within_span(fit: RowsDatafit, state: State, whitening: Array | None) -> tupl
     xp = namespace(directions)
     G = xp.zeros((fit.n_tasks, directions.shape[1]), dtype=directions.dtype)
     G = penalty.prox(G, 1e-12)
-    none = xp.zeros(fit.n_tasks, dtype=G.dtype)
-    start = Factors(directions, None, G, point.shared, point.offset, none)
+    own = xp.zeros(fit.n_tasks, dtype=G.dtype)
+    if state.has_random_intercepts and fit.start_scores is not None:
+        own = fit.start_scores[1] - point.offset
+    start = Factors(directions, None, G, point.shared, point.offset, own)
     frozen = replace(state, factors=start, penalties={"G": penalty}, fixed=frozenset())
     before = np.inf
     for _ in range(100):
@@ -289,14 +291,20 @@ def _kernel_fit(
     weights = batch.of_rows(fit.weights) * batch.pad
     smoother = _DualSmoother if pad.shape[1] <= batch.features.shape[2] else _PrimalSmoother
     ridge = smoother(batch, sizes)
-    score = base
+    score, last = base, xp.zeros_like(base)
+    longest = fit.loss.longest_step
     for _ in range(1 if fit.loss.quadratic else 12):
         slope = fit.loss.derivative(y, score)
-        curvature = xp.clip(fit.loss.curvature(y, score), min=1e-4)
+        curvature = fit.loss.working_curvature(y, score)
         target = score - base - slope / curvature
         target = xp.where(pad, target, xp.zeros_like(target))
         dual, kept = ridge.solve(xp.sqrt(curvature * weights), target)
         before, score = score, base + ridge.score(dual)
+        if longest < float("inf"):
+            move = xp.max(xp.abs(score - before), axis=1, keepdims=True)
+            share = longest / xp.clip(move, min=longest)
+            score, dual = before + share * (score - before), last + share * (dual - last)
+            last = dual
         if fit.loss.quadratic:
             break
         largest = float(xp.max(xp.abs(score)))

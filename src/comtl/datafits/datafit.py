@@ -159,6 +159,11 @@ class Datafit(ABC):
     def covariance(self) -> Covariance:
         """Pooled second moments of the features, for the preconditioner."""
 
+    @property
+    def start_scores(self) -> tuple[float, Array] | None:
+        """Intercepts to start from, one for all and one for each task; None: start at zero."""
+        return None
+
     @abstractmethod
     def quadratic_at(self, point: Factors) -> LocalQuadratic:
         """Return the local quadratic model at a point."""

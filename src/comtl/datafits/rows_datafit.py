@@ -74,6 +74,15 @@ class RowsDatafit(Datafit):
         shape = (len(self.rows), self.design.shape[0])
         return RowBlocks(sparse.csr_array((ones, self.rows, ends), shape=shape))
 
+    @property
+    def start_scores(self) -> tuple[float, Array] | None:
+        weights = segment_sum(self.weights, self.offsets)
+        sums = segment_sum(self.weights * self.y, self.offsets)
+        xp = namespace(sums)
+        everyone = self.loss.start_scores(xp.sum(sums) / xp.sum(weights))
+        tasks = self.loss.start_scores(sums / weights)
+        return None if everyone is None or tasks is None else (float(everyone), tasks)
+
     def _lift(self, features: Array) -> tuple[Array, Array]:
         """``V`` and ``c`` such that the latent values of observations are ``blocks V - 1 cᵀ``."""
         if self.rows is None:

@@ -15,10 +15,9 @@ from ..engine.problem import (
     Scaling,
     row_weights,
     sweep_costs,
-    target_unit,
-    target_units_of,
 )
 from ..losses import Loss, Squared
+from ..losses.target_units import target_unit, target_units_of
 from ..rows.blocks import RowBlocks
 from ..rows.design import (
     Covariance,

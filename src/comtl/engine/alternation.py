@@ -11,7 +11,7 @@ rises.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..arrays import Array, namespace
@@ -238,15 +238,21 @@ def line_search(datafit: Datafit, old: State, new: State) -> State:
     if datafit.loss.quadratic:
         return new
     loss = datafit.along_segment(old.factors, new.factors)
-    before = loss(0.0) + old.regularizer
-    share = 1.0
-    # A Newton step of a convex block: halving finds a lower point, unless the old is the minimum.
+
+    def point(share: float) -> State:
+        return old.at(old.factors.interpolate(new.factors, share)) if share else old
+
+    return point(descent_share(lambda share: loss(share) + point(share).regularizer))
+
+
+def descent_share(objective: Callable[[float], float]) -> float:
+    """Largest of 1, 1/2, 1/4, ... at which the objective is not above that at 0; else 0."""
+    before, share = objective(0.0), 1.0
     for _ in range(25):
-        point = old.at(old.factors.interpolate(new.factors, share))
-        if loss(share) + point.regularizer <= before:
-            return point
+        if objective(share) <= before:
+            return share
         share *= 0.5
-    return old
+    return 0.0
 
 
 def update_intercept_penalty(datafit: Datafit, quadratic: TaskQuadratic, state: State) -> State:

@@ -274,13 +274,16 @@ def intercept_pooling(quadratic: TaskQuadratic, datafit: Datafit, state: State) 
         return float("inf")
     xp = namespace(point.random_intercepts)
     slopes, sums = quadratic.slopes, quadratic.curvatures
+    loss = datafit.loss
+    rows = loss.effective_rows(datafit.n_weighted, float(xp.sum(sums)))
     # A task whose labels are all beyond doubt has next to no curvature left, and no say.
-    clear = sums > 1e-6 * datafit.n_weighted / datafit.n_tasks
-    sums = xp.where(clear, sums, xp.zeros_like(sums))
+    clear = sums > 1e-6 * rows / datafit.n_tasks
     safe = xp.where(clear, sums, xp.ones_like(sums))
-    means = point.random_intercepts - slopes / safe
+    shifts, sums = loss.group_optimum(slopes, safe)
+    sums = xp.where(clear, sums, xp.zeros_like(sums))
+    means = point.random_intercepts + shifts
     total = float(xp.sum(sums))
-    df = datafit.n_weighted - datafit.n_tasks
+    df = rows - datafit.n_tasks
     if df <= 0.0 or not total > 0.0:
         return float("inf")
     # The factors have taken their share of the noise: at most so many numbers, penalised ones.
@@ -292,7 +295,7 @@ def intercept_pooling(quadratic: TaskQuadratic, datafit: Datafit, state: State) 
     between = float(xp.sum(sums * (means - center) ** 2))
     # For squared loss 2·value is Σ h e²; what the task means explain of it is taken off.
     within = 2.0 * quadratic.value - float(xp.sum(xp.where(clear, slopes**2 / safe, 0.0 * safe)))
-    noise = datafit.loss.dispersion(max(within, 0.0), df)
+    noise = loss.dispersion(max(within, 0.0), df)
     spread = total - float(xp.sum(sums**2)) / total
     variance = (between - (datafit.n_tasks - 1) * noise) / spread if spread > 0.0 else 0.0
     return noise / (2.0 * variance) if variance > 0.0 else float("inf")

@@ -21,7 +21,6 @@ from ..arrays import (
     namespace,
     on_device,
     take,
-    weighted_mean,
 )
 from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
@@ -136,7 +135,7 @@ def build_problem(
     design = Design.standardized(data.X, row_weights(data), center=center, scale=standardize)
     shift, scale = 0.0, 1.0
     if scale_target:
-        shift, scale = target_units(data.y, weights, center=center, scale=standardize)
+        shift, scale = loss.target_units(data.y, weights, center=center, scale=standardize)
     units = Scaling(design.shift, design.inverse_scale, shift, scale)
     y = namespace(data.weights).astype(units.target(data.y), data.X.dtype)
     if not grams:
@@ -152,34 +151,6 @@ def row_weights(data: Observations) -> Array:
         cells = RowSelector(data.rows, data.X.shape[0], data.weights)
         return namespace(data.weights).astype(cells.backward(data.weights), data.dtype)
     return np.bincount(data.rows, data.weights, minlength=data.X.shape[0]).astype(data.dtype)
-
-
-def target_units(
-    y: np.ndarray, weights: np.ndarray, *, center: bool, scale: bool
-) -> tuple[float, float]:
-    """Weighted mean and spread of the target, safe at any size."""
-    xp = namespace(y)
-    unit = target_unit(float(xp.max(xp.abs(y))), float(xp.finfo(y.dtype).max), scale=scale)
-    small = xp.astype(y / unit, xp.float64)
-    mean = weighted_mean(small, weights) if center else 0.0
-    spread = weighted_mean((small - mean) ** 2, weights) ** 0.5
-    return target_units_of(mean, spread, unit, scale=scale)
-
-
-def target_unit(largest: float, limit: float, *, scale: bool) -> float:
-    """Size of the target to sum it up in, so that squares stay below ``limit``."""
-    unit = largest or 1.0
-    if not scale and not unit < limit**0.25:
-        raise ValueError(
-            "y has values too large to square safely; rescale it or leave standardize=True."
-        )
-    return unit
-
-
-def target_units_of(mean: float, spread: float, unit: float, *, scale: bool) -> tuple[float, float]:
-    """Shift and scale of the target, from its mean and spread over ``unit``."""
-    # A constant target leaves rounding only; its own size will do.
-    return mean * unit, (spread if spread > 1e-12 else 1.0) * unit if scale else 1.0
 
 
 def sweep_costs(

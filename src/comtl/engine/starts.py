@@ -13,6 +13,7 @@ from ..penalties.learned_relation import choose_penalty
 from .alternation import (
     Recipe,
     Schedule,
+    descent_share,
     intercept_quadratic,
     line_search,
     update_intercept_penalty,
@@ -96,6 +97,7 @@ def _reused(datafit: Datafit, state: State) -> State:
 
 def _pooled_parts(datafit: Datafit, state: State) -> State:
     """Fit shared part and intercepts alone: a random-intercept model."""
+    state = _start_intercepts(datafit, state)
     for _ in range(1 if state.shared is None else 2):
         if state.shared is None and not state.intercept:
             return state
@@ -107,6 +109,19 @@ def _pooled_parts(datafit: Datafit, state: State) -> State:
                 datafit, intercept_quadratic(datafit, state.factors), state
             )
     return state
+
+
+def _start_intercepts(datafit: Datafit, state: State) -> State:
+    """Intercepts at the means of the target, where zero is no place to start."""
+    start = datafit.start_scores if state.intercept else None
+    if start is None:
+        return state
+    everyone, tasks = start
+    state = state.at(state.factors.with_(offset=everyone))
+    state = update_intercept_penalty(datafit, intercept_quadratic(datafit, state.factors), state)
+    if not state.has_random_intercepts:
+        return state
+    return state.at(state.factors.with_(random_intercepts=tasks - everyone))
 
 
 POWERS, EXTRA = 4, 8
@@ -175,6 +190,10 @@ def start_factors(
         U, sigma, V = spectral_triple(expansion, sides[0], rank, rng, factors.F)
     inner = min(K1, K2, rank)
     scale = _fitting_scale(expansion, U[:, :inner], sigma[:inner], V, init)
+    if datafit.loss.longest_step < float("inf"):
+        still = factors.with_(F=U[:, :inner], S=None, G=xp.zeros_like(V[:, :inner]))
+        ahead = still.with_(G=scale * V[:, :inner] * sigma[None, :inner])
+        scale *= descent_share(datafit.along_segment(still, ahead)) or 1e-3
     sigma = xp.clip(scale * sigma, min=float(xp.finfo(sigma.dtype).smallest_normal) ** 0.25)
     exponents = split_exponents(penalties) or dict.fromkeys(penalties, 1.0 / len(penalties))
     left = _feasible(padded(U * sigma[None, :] ** exponents["F"], K1), penalties["F"], rng)

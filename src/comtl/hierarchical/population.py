@@ -27,9 +27,9 @@ from ..engine.problem import (
     choose_datafit,
     complete_table,
     row_weights,
-    target_units,
 )
 from ..losses import Loss
+from ..losses.target_units import target_units
 from ..rows.design import Design
 from ..rows.observations import Observations
 from .likelihoods import Gaussian, GaussianRows, Likelihood

@@ -3,11 +3,13 @@
 from .links import ClassLink, ClippedLinear, Identity, Link, Log, Logit, sigmoid
 from .logistic import Logistic
 from .loss import Loss
+from .poisson import Poisson
 from .squared import Squared
 
 LOSSES: dict[str, Loss] = {
     "squared": Squared(),
     "logistic": Logistic(),
+    "poisson": Poisson(),
 }
 """Losses by their public names. The links of a loss say which kinds of target it serves."""
 DEFAULT = {False: "squared", True: "logistic"}
@@ -38,6 +40,7 @@ __all__ = [
     "Logistic",
     "Logit",
     "Loss",
+    "Poisson",
     "Squared",
     "loss_names",
     "loss_of",

@@ -49,7 +49,7 @@ class Log(Link):
 
     def mean(self, score: Array) -> Array:
         xp = namespace(score)
-        return xp.exp(xp.clip(score, max=largest_exponent(score)))
+        return xp.exp(xp.clip(score, max=0.99 * log_range(score)))
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,6 @@ def sigmoid(score: Array) -> Array:
     return xp.where(score < 0.0, small, xp.ones_like(score)) / (1.0 + small)
 
 
-def largest_exponent(score: Array) -> float:
-    """Largest score whose exponential is still safe to square."""
-    return 0.5 * math.log(float(namespace(score).finfo(score.dtype).max))
+def log_range(score: Array) -> float:
+    """Logarithm of the largest number of the type."""
+    return math.log(float(namespace(score).finfo(score.dtype).max))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from ..arrays import Array
+import numpy as np
+from sklearn.metrics import r2_score
+
+from ..arrays import Array, namespace
+from ..rows.observations import Observations
 from .links import ClassLink, Link
 
 
@@ -22,6 +26,8 @@ class Loss(ABC):
     regression_link: ClassVar[Link | None] = None
     classification_link: ClassVar[ClassLink | None] = None
     text: ClassVar[str]
+    longest_step: ClassVar[float] = float("inf")
+    """Most that a step without a line search may change a score by."""
 
     @abstractmethod
     def value(self, y: Array, score: Array) -> Array:
@@ -38,3 +44,43 @@ class Loss(ABC):
     @abstractmethod
     def dispersion(self, deviance: float, df: float) -> float:
         """Variance of a working response of curvature one, ``deviance`` being its spread."""
+
+    def check_target(self, y: Array) -> None:  # noqa: B027
+        """Refuse values that the loss does not serve; labels -1 and +1 are always served."""
+
+    def target_units(
+        self, y: Array, weights: Array, *, center: bool, scale: bool
+    ) -> tuple[float, float]:
+        """Shift and scale of the values that the engine works in."""
+        return 0.0, 1.0
+
+    def start_scores(self, means: Array) -> Array | None:
+        """Intercepts to start from where the target has these means; None: start at zero."""
+        return None
+
+    def working_curvature(self, y: Array, score: Array) -> Array:
+        """Curvature of a step that nothing else holds back; not zero."""
+        return namespace(score).clip(self.curvature(y, score), min=1e-4)
+
+    def effective_rows(self, weight: float, curvature: float) -> float:
+        """What rows of a weight and a sum of curvatures count for."""
+        return weight
+
+    def group_optimum(self, slopes: Array, curvatures: Array) -> tuple[Array, Array]:
+        """Shifts of the scores of groups of rows that minimise their loss, and curvatures there.
+
+        Given are the sums of the derivatives; curvatures must be positive.
+        """
+        return -slopes / curvatures, curvatures
+
+    def held_out_unit(self, data: Observations) -> float:
+        """Unit of the target that held-out losses are measured in."""
+        return 1.0
+
+    def held_out(self, y: Array, score: Array, unit: float) -> Array:
+        """Loss of values that a fit did not see, in squares of the unit."""
+        return self.value(y, score)
+
+    def score(self, truth: np.ndarray, guess: np.ndarray, sample_weight: Any = None) -> float:
+        """Share of the variation that predicted means explain, at best 1."""
+        return float(r2_score(truth, guess, sample_weight=sample_weight))

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..arrays import Array, namespace
+from ..rows.observations import Observations
 from .links import ClassLink, ClippedLinear, Identity, Link
 from .loss import Loss
+from .target_units import target_units
 
 
 @dataclass(frozen=True)
@@ -38,3 +40,15 @@ class Squared(Loss):
 
     def dispersion(self, deviance: float, df: float) -> float:
         return deviance / df
+
+    def target_units(
+        self, y: Array, weights: Array, *, center: bool, scale: bool
+    ) -> tuple[float, float]:
+        return target_units(y, weights, center=center, scale=scale)
+
+    def held_out_unit(self, data: Observations) -> float:
+        # Squares of the target may be out of range.
+        return data.max_abs or 1.0
+
+    def held_out(self, y: Array, score: Array, unit: float) -> Array:
+        return ((y - score) / unit) ** 2

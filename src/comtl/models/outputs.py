@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import accuracy_score
 
 from ..arrays import Array, asarray_like, namespace, on_device, take_pairs, to_numpy, weighted_mean
 from ..engine.problem import binary_cells, signs
@@ -57,12 +57,20 @@ class RegressorOutputs(RegressorMixin, TaskModel):
         return link
 
     def _binary(self, data: Observations, columns: OutputColumns) -> Observations:
+        loss = self._loss()
+        if not data.partitioned:
+            loss.check_target(data.y)
+        elif not loss.quadratic:
+            raise ValueError(
+                "Dask collections serve the squared loss only; call compute() on them, or leave "
+                'loss="auto".'
+            )
         return data
 
     def _held_out_loss(self, data: Observations, unit: float) -> float:
         codes = encode_tasks(data.tasks, self.tasks_)[data.codes]
-        gap = (data.y - self._cell_scores(data, codes)) / unit
-        return weighted_mean(gap**2, data.weights)
+        loss = self._loss().held_out(data.y, self._cell_scores(data, codes), unit)
+        return weighted_mean(loss, data.weights)
 
     @by_partition
     def predict(self, X: Any, task: Any = None) -> Array:
@@ -86,6 +94,8 @@ class RegressorOutputs(RegressorMixin, TaskModel):
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """Return R²; for a two-dimensional ``y`` its mean over columns, missing entries left out.
 
+        By Poisson loss D², the share of the deviance that is explained.
+
         Parameters
         ----------
         X, task
@@ -106,7 +116,7 @@ class RegressorOutputs(RegressorMixin, TaskModel):
             return score_partitions(self, X, y, task, sample_weight)
         guess = to_numpy(self.predict(X, task))
         truth, missing = read_numbers(to_numpy(y), guess.dtype)
-        return mean_over_columns(r2_score, truth, guess, missing, sample_weight, least=2)
+        return mean_over_columns(self._loss().score, truth, guess, missing, sample_weight, least=2)
 
 
 class ClassifierOutputs(ClassifierMixin, TaskModel):

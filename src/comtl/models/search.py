@@ -65,8 +65,7 @@ def search(
         model._check_parameters()
     data = rows.read(schema)
     rows, data = rows.nearby(schema, data)
-    # Losses are compared in units of the target, whose squares may be out of range.
-    unit = 1.0 if schema._classification else data.max_abs or 1.0
+    unit = 1.0 if schema._classification else schema._loss().held_out_unit(data)
     n_jobs = None if data.on_device else n_jobs  # Processes would each copy the rows.
 
     def folds() -> Iterator[Fold]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..arrays import Array, asarray_like, to_numpy
-from ..engine.problem import target_units
+from ..losses.target_units import target_units
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 
