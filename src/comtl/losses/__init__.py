@@ -1,5 +1,6 @@
 """Losses of one score and one target, by their public names."""
 
+from .huber import Huber
 from .links import ClassLink, ClippedLinear, Identity, Link, Log, Logit, sigmoid
 from .logistic import Logistic
 from .loss import Loss
@@ -10,6 +11,7 @@ LOSSES: dict[str, Loss] = {
     "squared": Squared(),
     "logistic": Logistic(),
     "poisson": Poisson(),
+    "huber": Huber(),
 }
 """Losses by their public names. The links of a loss say which kinds of target it serves."""
 DEFAULT = {False: "squared", True: "logistic"}
@@ -34,6 +36,7 @@ __all__ = [
     "LOSSES",
     "ClassLink",
     "ClippedLinear",
+    "Huber",
     "Identity",
     "Link",
     "Log",
