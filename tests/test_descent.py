@@ -17,7 +17,7 @@ from comtl.engine import block_steps as steps
 from comtl.engine.alternation import Recipe, Schedule, alternate
 from comtl.engine.starts import start_state
 from comtl.losses import LOSSES, Logistic, Loss
-from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
+from comtl.penalties import L1, ElasticNet, Free, NonNegative, Ridge, Simplex
 from comtl.rows.design import Design
 from helpers import Problem, feasible, problem
 
@@ -35,12 +35,14 @@ factor_penalties = st.one_of(
     strengths,
     st.builds(Ridge, strengths),
     st.builds(L1, strengths),
+    st.builds(ElasticNet, strengths),
     st.builds(NonNegative, strengths),
     st.builds(Simplex),
 )
 core_penalties = st.one_of(
     st.builds(Ridge, strengths),
     st.builds(L1, strengths),
+    st.builds(ElasticNet, strengths),
     st.builds(NonNegative, strengths),
     st.builds(Free),
 )

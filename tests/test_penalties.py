@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 
-from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
+from comtl import BiFactorRegressor
+from comtl.penalties import (
+    L1,
+    PENALTIES,
+    ElasticNet,
+    Free,
+    NonNegative,
+    Ridge,
+    Simplex,
+    core_penalties,
+    factor_penalties,
+    penalty_of,
+)
 from comtl.penalties.learned_relation import LearnedRelation
 from comtl.penalties.relations import Relation
 from helpers import numeric_gradient
@@ -64,13 +76,15 @@ def test_curvature_is_the_hessian(shape):
         assert_allclose(along, hessian, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("penalty", [L1(0.3), Simplex(), NonNegative(0.3)])
+@pytest.mark.parametrize("penalty", [L1(0.3), Simplex(), NonNegative(0.3), ElasticNet(0.3)])
 def test_what_is_not_smooth_keeps_value_and_smooth_part_apart(penalty):
     factor = np.abs(random_factor((3, 2)))
     alpha, low = penalty.curvature(factor)
     assert low.shape == (3, 0)
     assert_allclose(penalty.gradient(factor), alpha * factor)
-    assert alpha == (0.6 if isinstance(penalty, NonNegative) else 0.0)
+    assert alpha == {NonNegative: 0.6, ElasticNet: 0.3}.get(type(penalty), 0.0)
+    smooth = 0.5 * alpha * np.sum(factor**2)
+    assert_allclose(penalty.value(factor), smooth + penalty.proximal_value(factor))
 
 
 def test_values():
@@ -78,6 +92,7 @@ def test_values():
     assert Ridge(0.5).value(factor) == 7.0
     assert NonNegative(0.5).value(np.abs(factor)) == 7.0
     assert L1(0.5).value(factor) == 3.0
+    assert ElasticNet(0.5).value(factor) == 5.0
     assert Free().value(factor) == Simplex().value(factor) == 0.0
 
 
@@ -136,7 +151,8 @@ def test_annealing_comes_to_rest_at_the_relative_floor_and_stays():
 @pytest.mark.parametrize("shape", SHAPES)
 def test_pull_is_the_rate_of_scaling(shape):
     factor, h = random_factor(shape), 1e-6
-    for penalty in [Ridge(0.7), L1(0.7), NonNegative(0.7), fit_members(random_factor(shape, 1))]:
+    entrywise = [kind(0.7) for kind in (Ridge, L1, ElasticNet, NonNegative)]
+    for penalty in [*entrywise, fit_members(random_factor(shape, 1))]:
         rate = (penalty.value((1 + h) * factor) - penalty.value((1 - h) * factor)) / (2 * h)
         assert_allclose(penalty.scale_derivative(factor), rate, rtol=1e-6)
 
@@ -144,12 +160,13 @@ def test_pull_is_the_rate_of_scaling(shape):
 # ---- proximal steps -----------------------------------------------------------------------------
 
 
-@given(points, strengths, steps)
-def test_prox_of_l1_meets_its_optimality_condition(point, strength, step):
-    found = L1(strength).prox(point, step)
-    # (point - found) / step is a subgradient of strength * |found|.
+@pytest.mark.parametrize(("penalty", "share"), [(L1, 1.0), (ElasticNet, 0.5)])
+@given(point=points, strength=strengths, step=steps)
+def test_prox_of_l1_meets_its_optimality_condition(penalty, share, point, strength, step):
+    found = penalty(strength).prox(point, step)
+    # (point - found) / step is a subgradient of the strength of the L1 part times |found|.
     push = point - found
-    bound = step * strength
+    bound = step * strength * share
     assert np.all(np.abs(push) <= bound + 1e-9)
     assert_allclose(push[found != 0], bound * np.sign(found[found != 0]), atol=1e-9)
 
@@ -203,3 +220,48 @@ def test_a_factor_shrunk_to_nothing_keeps_its_smoothing(size):
         penalty = penalty.annealed(factor, 0.3, 1e-8)
     assert penalty.epsilon > 0.0
     assert np.isfinite(penalty.value(factor)) and np.isfinite(penalty.curvature(factor)[0])
+
+
+# ---- public names -------------------------------------------------------------------------------
+
+
+def test_every_penalty_has_a_public_name_and_says_what_it_is():
+    assert all(one.text for one in PENALTIES.values())
+    for name in factor_penalties(core=True):
+        penalty = penalty_of(name, 0.0)
+        factor = penalty.prox(np.abs(random_factor((4, 2))), 1e-6)
+        started = penalty.initialised(factor, 0.1)
+        assert np.isfinite(started.value(factor))
+        assert 0.0 < penalty.strength < 1e-6 or started.value(factor) == 0.0
+
+
+def test_a_core_takes_what_acts_entry_by_entry():
+    assert core_penalties() == ("ridge", "l1", "elastic_net", "nonnegative", None)
+    assert set(factor_penalties(core=True)) - set(factor_penalties(core=False)) == {"clusters"}
+
+
+@pytest.mark.parametrize("side", ["feature_penalty", "task_penalty"])
+def test_a_fit_by_elastic_net_meets_its_optimality_condition(side):
+    rng = np.random.default_rng(0)
+    task = np.repeat(np.arange(8), 15)
+    X = rng.normal(size=(120, 6))
+    true = np.outer(rng.normal(size=8), rng.normal(size=6) * (np.arange(6) < 3))
+    y = (X * true[task]).sum(1) + 0.3 * rng.normal(size=120)
+    options = {"standardize": False, "fit_intercept": False, "tol": 1e-13, "max_iter": 3000}
+    other = {"feature_penalty": "ridge", "task_penalty": "ridge", side: "elastic_net"}
+    fit = BiFactorRegressor(1, alpha_feature=4.0, alpha_task=4.0, **other, **options)
+    fit.fit(X, y, task=task)
+    assert np.all(np.diff(fit.objective_history_) <= 1e-9 * fit.objective_history_[:-1])
+    point = fit._state.factors
+    by_task = np.stack(
+        [-2.0 * ((y - (X * fit.coef_[task]).sum(1)) * (task == t)) @ X for t in range(8)]
+    )
+    if side == "feature_penalty":
+        factor, slope = point.F[:, 0], by_task.T @ point.G[:, 0]
+    else:
+        factor, slope = point.G[:, 0], by_task @ point.F[:, 0]
+    # Half of the strength is that of L1, half that of the squares.
+    used = factor != 0.0
+    assert_allclose(-slope[used], 4.0 * factor[used] + 2.0 * np.sign(factor[used]), atol=2e-3)
+    assert np.all(np.abs(slope[~used]) <= 2.0 + 1e-6)
+    assert used.any() and (side == "task_penalty" or not used.all())

@@ -1,5 +1,6 @@
 """Penalties of a factor, by their public names, and the relations that a factor learns."""
 
+from .elastic_net import ElasticNet
 from .free import Free
 from .l1 import L1
 from .learned_relation import LearnedRelation
@@ -13,6 +14,7 @@ PENALTIES: dict[str | None, type[Penalty]] = {
     "relation": LearnedRelation,
     "ridge": Ridge,
     "l1": L1,
+    "elastic_net": ElasticNet,
     "nonnegative": NonNegative,
     "simplex": Simplex,
     "clusters": Membership,
@@ -41,6 +43,7 @@ __all__ = [
     "LEAST",
     "PENALTIES",
     "Constraint",
+    "ElasticNet",
     "Free",
     "LearnedRelation",
     "Membership",
