@@ -9,10 +9,10 @@ import numpy as np
 
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.hierarchical.covariances import EffectCovariance
-from comtl.hierarchical.likelihoods import Gaussian, GaussianRows, Likelihood
-from comtl.hierarchical.logistic_bound import Bernoulli, BernoulliRows
+from comtl.hierarchical.likelihoods import Bernoulli, Gaussian, Likelihood
+from comtl.hierarchical.logistic_bound import ClassRows, ClassTable
 from comtl.hierarchical.posterior import Prior
-from comtl.hierarchical.row_posterior import TaskRows
+from comtl.hierarchical.task_data import TaskGrams, TaskRows
 from comtl.rows.design import Design
 
 TASKS = 12
@@ -39,10 +39,10 @@ def ways(P: int, n: int) -> list[tuple[Likelihood, Likelihood]]:
     offsets, weights = n * np.arange(TASKS + 1), np.ones(TASKS * n)
     rows = np.column_stack([X, weights])
     classes = rows, np.sign(y), weights, offsets
-    sums = GramDatafit.of_rows(Design.plain(X), y, weights, offsets)
+    sums = TaskGrams(GramDatafit.of_rows(Design.plain(X), y, weights, offsets))
     return [
-        (Gaussian(False, sums), GaussianRows(False, TaskRows.of(rows, y, weights, offsets))),
-        (Bernoulli.of(*classes), BernoulliRows.of(*classes)),
+        (Gaussian(False, sums), Gaussian(False, TaskRows.of(rows, y, weights, offsets))),
+        tuple(Bernoulli.of(data.bound) for data in (ClassRows(*classes), ClassTable.of(*classes))),
     ]
 
 

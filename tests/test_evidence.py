@@ -22,10 +22,10 @@ from comtl.hierarchical.covariances import (
     Isotropic,
 )
 from comtl.hierarchical.em import MIN_PLAIN_STEPS, fit_em, maximise
-from comtl.hierarchical.likelihoods import Gaussian, GaussianRows
-from comtl.hierarchical.logistic_bound import Bernoulli
+from comtl.hierarchical.likelihoods import Bernoulli, Gaussian
+from comtl.hierarchical.logistic_bound import ClassRows
 from comtl.hierarchical.posterior import Prior
-from comtl.hierarchical.row_posterior import TaskRows
+from comtl.hierarchical.task_data import TaskGrams, TaskRows
 from comtl.rows.design import Design
 
 
@@ -72,7 +72,11 @@ def problem(seed=0, tasks=4, features=3, rows=6):
 
 
 def grams(X, y, weights, offsets):
-    return GramDatafit.of_rows(Design.plain(X), y, weights, offsets)
+    return TaskGrams(GramDatafit.of_rows(Design.plain(X), y, weights, offsets))
+
+
+def classes(rows, signs, weights, offsets):
+    return Bernoulli.of(ClassRows(rows, signs, weights, offsets).bound)
 
 
 MEMBERS = [InterceptOnly(), Diagonal(), Isotropic(), Factor(1), Full(), Spiked()]
@@ -213,7 +217,7 @@ def test_the_evidence_never_falls_with_columns_that_depend_on_each_other(seed, f
     X, y, weights, offsets = dependent(seed)
     if by_rows:
         rows = np.column_stack([X, np.ones(len(y))])
-        likelihood = GaussianRows(False, TaskRows.of(rows, y, weights, offsets))
+        likelihood = Gaussian(False, TaskRows.of(rows, y, weights, offsets))
     else:
         likelihood = Gaussian(False, grams(X, y, weights, offsets))
     stages = fit(likelihood, family, (8, X.shape[1]), max_iter=60)
@@ -229,7 +233,7 @@ def test_the_evidence_never_falls_with_columns_that_depend_on_each_other(seed, f
 def test_the_bound_of_classes_never_falls(seed, family, tasks):
     X, y, weights, offsets, _ = problem(seed, tasks)
     rows = np.column_stack([X, np.ones(len(y))])
-    likelihood = Bernoulli.of(rows, np.where(y > 0, 1.0, -1.0), weights, offsets)
+    likelihood = classes(rows, np.where(y > 0, 1.0, -1.0), weights, offsets)
     assert never_falls(fit(likelihood, family, (tasks, X.shape[1])))
 
 
@@ -239,7 +243,7 @@ def test_the_bound_lies_below_the_evidence_of_classes():
     signs = np.where(rng.random(12) < 0.7, 1.0, -1.0)
     rows = np.ones((12, 2)) * [0.0, 1.0]
     offsets = np.array([0, 6, 12])
-    likelihood = Bernoulli.of(rows, signs, np.ones(12), offsets)
+    likelihood = classes(rows, signs, np.ones(12), offsets)
     prior = Prior(EffectCovariance(np.diag([0.0, 0.5])), np.ones(2), 1.0, 1.0)
     for _ in range(50):
         posterior = likelihood.infer(prior)
@@ -381,11 +385,12 @@ def test_common_weights_that_say_nothing_vanish_within_a_few_steps():
     """Plain steps take a thousand and more: the variance of the common weights goes to zero."""
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.normal(size=(60, 3)), np.ones(60)])
-    likelihood = Bernoulli.of(rows, rng.choice([-1.0, 1.0], 60), np.ones(60), np.array([0, 60]))
+    rest = rng.choice([-1.0, 1.0], 60), np.ones(60), np.array([0, 60])
+    likelihood = classes(rows, *rest)
     *_, stage = fit(likelihood, InterceptOnly(), (1, 3), max_iter=200, tol=1e-6)
     assert stage.converged and stage.step <= 60
     assert stage.prior.mean_variance < 1e-3
-    intercept = Bernoulli.of(rows * [0, 0, 0, 1], likelihood.signs, np.ones(60), likelihood.offsets)
+    intercept = classes(rows * [0, 0, 0, 1], *rest)
     *_, alone = fit(intercept, InterceptOnly(), (1, 3), max_iter=200, tol=1e-6)
     assert stage.objective == pytest.approx(alone.objective, abs=1e-2)
 

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 
 from comtl import HierarchicalClassifier, HierarchicalRegressor
 from comtl.hierarchical import population
-from comtl.hierarchical.likelihoods import Gaussian, GaussianRows
-from comtl.hierarchical.logistic_bound import Bernoulli, BernoulliRows
+from comtl.hierarchical.likelihoods import Bernoulli, Gaussian
+from comtl.hierarchical.logistic_bound import ClassTable
 from comtl.hierarchical.posterior import Prior
-from comtl.hierarchical.row_posterior import TaskRows, infer_rows, row_covariances
+from comtl.hierarchical.task_data import TaskGrams, TaskRows, padded
 from comtl.linear import OutputColumns
 from comtl.rows.fit_input import FitInput
-from test_evidence import FAMILIES, covariances, fit, grams, never_falls, problem
+from test_evidence import FAMILIES, MEMBERS, classes, covariances, fit, grams, never_falls, problem
 
 
 def told(X, y, weights, offsets):
     return TaskRows.of(np.column_stack([X, np.ones(len(y))]), y, weights, offsets)
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", range(len(MEMBERS)))
 @pytest.mark.parametrize("features", [2, 9])
 @pytest.mark.parametrize("mean_variance", [1.0, np.inf])
 def test_posteriors_agree(number, features, mean_variance):
@@ -34,18 +34,19 @@ def test_posteriors_agree(number, features, mean_variance):
     prior = Prior(covariance, noise, 0.5, mean_variance)
     data = told(X, y, weights, offsets)
     one = Gaussian(False, grams(X, y, weights, offsets)).infer(prior)
-    other = infer_rows(data, prior, data.directions)
+    other = Gaussian(False, data).infer(prior)
     for field in fields(one):
-        if field.name not in ("covariances", "spreads"):
+        if field.name not in ("covariances", "score_variances"):
             expected = getattr(one, field.name)
             scale = np.abs(expected).max()
             np.testing.assert_allclose(
                 getattr(other, field.name), expected, atol=1e-9 * scale, err_msg=field.name
             )
-    found = row_covariances(data, prior, other)
+    found = data.covariances(prior, other)
     np.testing.assert_allclose(found, one.covariances, atol=1e-9)
-    forms = np.einsum("tmq,tqr,tmr->tm", data.rows, found, data.rows)
-    np.testing.assert_allclose(noise[:, None] * other.spreads, forms, atol=1e-9)
+    rows = padded(np.column_stack([X, np.ones(len(y))]), offsets)
+    forms = np.einsum("tmq,tqr,tmr->tm", rows, found, rows)
+    np.testing.assert_allclose(other.score_variances, forms, atol=1e-9)
 
 
 @settings(max_examples=30, deadline=None)
@@ -56,10 +57,13 @@ def test_posteriors_agree(number, features, mean_variance):
 )
 def test_the_evidence_never_falls(seed, family, kind):
     X, y, weights, offsets, _ = problem(seed, 5, features=8)
-    likelihood, energy = GaussianRows(kind == "own noise", told(X, y, weights, offsets)), y**2
+    likelihood, energy = Gaussian(kind == "own noise", told(X, y, weights, offsets)), y**2
     if kind == "classes":
         rows = np.column_stack([X, np.ones(len(y))])
-        likelihood, energy = BernoulliRows.of(rows, np.sign(y), weights, offsets), 0.0 * y
+        likelihood, energy = (
+            Bernoulli.of(ClassTable.of(rows, np.sign(y), weights, offsets).bound),
+            0.0 * y,
+        )
     assert never_falls(fit(likelihood, family, (5, 8)), weights @ energy)
 
 
@@ -94,7 +98,7 @@ def test_fits_agree(structure, noise):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", range(len(MEMBERS)))
 @pytest.mark.parametrize("mean_variance", [1.0, np.inf])
 def test_bounds_agree(number, mean_variance):
     """Step by step, with a row of no weight and tasks of different size."""
@@ -104,9 +108,9 @@ def test_bounds_agree(number, mean_variance):
     prior = Prior(covariance, np.ones(7), 1.0, mean_variance)
     rows = np.column_stack([X, np.ones(len(y))])
     told = rows, np.where(y > 0.0, 1.0, -1.0), weights, offsets
-    summed, by_rows = Bernoulli.of(*told), BernoulliRows.of(*told)
+    summed, by_rows = classes(*told), Bernoulli.of(ClassTable.of(*told).bound)
     assert summed.n_rows == by_rows.n_rows
-    for _ in range(5):
+    for _ in range(len(MEMBERS)):
         one, other = summed.infer(prior), by_rows.infer(prior)
         assert other.log_evidence == pytest.approx(one.log_evidence, rel=1e-9)
         for name in ("mean", "mean_covariance", "effects", "moments", "pull", "stiffness"):
@@ -140,17 +144,18 @@ def test_fits_of_classes_agree(structure, classes):
 def test_the_shorter_way_is_taken_for_classes():
     X, y, weights, offsets, _ = problem(0, tasks=4, features=20, rows=6)
     task, labels = np.repeat(np.arange(4), np.diff(offsets)), y > 0.0
-    for features, kind in ((20, BernoulliRows), (3, Bernoulli)):
+    for features, kind in ((20, TaskRows), (3, TaskGrams)):
         model = HierarchicalClassifier("isotropic", max_iter=1)
         cells = FitInput(X[:, :features], labels, task, weights).read(model)
-        assert isinstance(model._population(cells, OutputColumns.of(cells)).bernoulli(), kind)
+        ready = model._population(cells, OutputColumns.of(cells))
+        assert isinstance(ready.bernoulli().bound.data, kind)
 
 
 def test_the_shorter_way_is_taken():
     X, y, weights, offsets, _ = problem(0, tasks=4, features=20, rows=6)
     task = np.repeat(np.arange(4), np.diff(offsets))
-    for features, kind in ((20, GaussianRows), (3, Gaussian)):
+    for features, kind in ((20, TaskRows), (3, TaskGrams)):
         model = HierarchicalRegressor("isotropic", max_iter=1)
         cells = FitInput(X[:, :features], y, task, weights).read(model)
         ready = model._population(cells, OutputColumns.of(cells))
-        assert isinstance(ready.gaussian(heteroscedastic=False), kind)
+        assert isinstance(ready.gaussian(heteroscedastic=False).data, kind)

@@ -66,7 +66,7 @@ def test_members_ask_for_the_grams_of_all_cells_once():
     (population,) = made
     assert "sums" in vars(population)
     assert population.datafit(Counted()._loss(), 3, 6) is population.sums
-    assert population.gaussian(heteroscedastic=True).data is population.sums
+    assert population.gaussian(heteroscedastic=True).data.sums is population.sums
 
 
 @settings(max_examples=25, deadline=None)

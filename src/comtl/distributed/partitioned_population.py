@@ -10,10 +10,11 @@ import numpy as np
 from ..arrays import local_offsets, segment_gram, segment_sum, with_ones
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.problem import Scaling
-from ..hierarchical.likelihoods import Gaussian, Likelihood
-from ..hierarchical.logistic_bound import SummedBound, bound_constant, bound_curvature, bound_xi
+from ..hierarchical.likelihoods import Bernoulli, Bound, Gaussian, Likelihood
+from ..hierarchical.logistic_bound import bound_constant, bound_curvature, bound_xi
 from ..hierarchical.population import evenly_scaled
-from ..hierarchical.posterior import Posterior, Prior, estimable_directions
+from ..hierarchical.posterior import Posterior
+from ..hierarchical.task_data import TaskGrams
 from ..losses import Logistic, Squared
 from ..rows.design import Design
 from .kernels import FitSpec
@@ -42,10 +43,33 @@ class PartitionedPopulation:
     def gaussian(self, *, heteroscedastic: bool) -> Likelihood:
         spec = FitSpec(self.data.encoding, self.units, Squared())
         make = table_grams if self.data.complete and not heteroscedastic else task_grams
-        return Gaussian(heteroscedastic, make(self.data, spec))
+        return Gaussian(heteroscedastic, TaskGrams(make(self.data, spec)))
 
     def bernoulli(self) -> Likelihood:
-        return PartitionedOdds.of(self)
+        """Likelihood of two classes."""
+        return Bernoulli.of(self._bound)
+
+    def _bound(self, posterior: Posterior | None) -> Bound:
+        """Sum of the bounds of all partitions, which suit a posterior best."""
+        data, workers = self.data, self.data.workers
+        own: list[Any] = [None] * len(data.pieces)
+        if posterior is not None:
+            assert posterior.covariances is not None
+            own = self._by_piece(posterior.weights, posterior.covariances)
+        spec = workers.scatter(FitSpec(data.encoding, self.units, Logistic()))
+        own = [workers.scatter(part) for part in own]
+        sums = workers.total(Sums.added, workers.map(_bound, data.pieces, own, common=(spec,)))
+        gram, moment, constant, weight = (
+            array[self.columns] for array in sums.spread(len(data.tasks))
+        )
+        grams = TaskGrams(GramDatafit(gram, moment, np.zeros(len(gram))))
+        return Bound(grams, float(constant.sum()), float(weight.sum()))
+
+    def _by_piece(self, *arrays: np.ndarray) -> list[Any]:
+        """What each partition needs of arrays with an entry for each column of the population."""
+        inside = np.full(len(self.data.tasks), -1)
+        inside[self.columns] = np.arange(len(self.columns))
+        return [tuple(array[inside[index]] for array in arrays) for index in self.data.task_index]
 
 
 def partitioned_population(
@@ -61,63 +85,11 @@ def partitioned_population(
     return PartitionedPopulation(obs, units, np.arange(len(obs.tasks)))
 
 
-@dataclass(frozen=True, eq=False)
-class PartitionedOdds(SummedBound):
-    """Two classes of rows in partitions; ``data`` is the sum of their bounds."""
-
-    population: PartitionedPopulation
-    data: GramDatafit
-    directions: np.ndarray
-    rest: float
-    weight: float
-
-    @classmethod
-    def of(
-        cls,
-        population: PartitionedPopulation,
-        posterior: Posterior | None = None,
-        directions: np.ndarray | None = None,
-    ) -> PartitionedOdds:
-        """Bound that suits a posterior best, at first at scores of zero."""
-        data, workers = population.data, population.data.workers
-        posteriors: list[Any] = [None] * len(data.pieces)
-        if posterior is not None:
-            assert posterior.covariances is not None
-            posteriors = _by_piece(population, posterior.weights, posterior.covariances)
-        spec = workers.scatter(FitSpec(data.encoding, population.units, Logistic()))
-        parts = [workers.scatter(part) for part in posteriors]
-        bounds = workers.map(_bound, data.pieces, parts, common=(spec,))
-        sums = workers.total(Sums.added, bounds)
-        gram, moment, constant, weight = (
-            array[population.columns] for array in sums.spread(len(data.tasks))
-        )
-        grams = GramDatafit(gram, moment, np.zeros(len(gram)))
-        if directions is None:
-            directions = estimable_directions(gram.sum(axis=0))
-        return cls(population, grams, directions, float(constant.sum()), float(weight.sum()))
-
-    @property
-    def constant(self) -> float:
-        return self.rest
-
-    @property
-    def n_rows(self) -> float:
-        return self.weight
-
-    def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
-        return PartitionedOdds.of(self.population, posterior, self.directions), prior
-
-
-def _by_piece(population: PartitionedPopulation, *arrays: np.ndarray) -> list[Any]:
-    """What each partition needs of arrays with an entry for each column of the population."""
-    data = population.data
-    inside = np.full(len(data.tasks), -1)
-    inside[population.columns] = np.arange(len(population.columns))
-    return [tuple(array[inside[task_index]] for array in arrays) for task_index in data.task_index]
-
-
 def _bound(spec: FitSpec, piece: Partition, own: Any) -> Sums:
-    """Quadratic bound of each task's rows; exact where the given weights have their scores."""
+    """Quadratic bound of each task's rows; exact where the given weights have their scores.
+
+    Columns that are not of the population get weights too, which nobody looks at.
+    """
     obs, task_index = piece.encoded(spec.encoding)
     X = obs.X if obs.rows is None else obs.X[obs.rows]
     design = spec.units.design(X)

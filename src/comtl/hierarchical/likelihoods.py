@@ -1,45 +1,49 @@
-"""How rows bear on tasks' effects: normal noise around a value. For classes see ``odds.py``."""
+"""Likelihoods of the rows, given the effects, for rows in any form.
+
+Each has normal residuals at heart: for classes, those of a bound that is refreshed in every step.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from ..datafits.gram_datafit import GramDatafit
-from .posterior import Posterior, Prior, estimable_directions, infer
-from .row_posterior import TaskRows, infer_rows, row_covariances
+from .posterior import Posterior, Prior, estimable_directions
+from .task_data import TaskData
 
 NOISE_WEIGHT = 8.0
-"""Rows that the common level of noise counts for where each task has its own."""
-LEAST_NOISE = 1e-5
-"""Smallest noise, over what the fit starts from: rows that can be met exactly have no bound."""
+"""Rows that the common residual variance counts for where each task has its own."""
+MIN_NOISE = 1e-5
+"""Smallest residual variance, over the first: rows that can be met exactly have no bound."""
 
 
 class Likelihood(ABC):
-    """Rows of all tasks, as seen from their effects."""
+    """Abstract likelihood of the rows of all tasks."""
 
     @abstractmethod
     def infer(self, prior: Prior) -> Posterior:
-        """Posterior of the effects, with the marginal likelihood or its bound."""
+        """Posterior of the effects, with the restricted likelihood or its bound."""
 
     @abstractmethod
     def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
-        """Noise, or place of the bound, that suits the posterior best.
+        """M step of the residual variances, or of the bound.
 
-        ``gain`` is what a change of the scales of effects takes off the squared errors.
+        ``gain`` is the squared error that a change of the scales of effects saves, over its
+        variance.
         """
 
+    @abstractmethod
     def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
         """Covariances of the weights of every task, ``(T, q, q)``."""
-        assert posterior.covariances is not None
-        return posterior.covariances
 
     @abstractmethod
     def log_prior(self, prior: Prior) -> float:
-        """Logarithm of the prior of the noise."""
+        """Logarithm of the prior of the residual variances."""
 
     @property
     @abstractmethod
@@ -49,36 +53,37 @@ class Likelihood(ABC):
     @property
     @abstractmethod
     def start_noise(self) -> float:
-        """Noise to start from."""
+        """Residual variance to start from."""
 
 
 @dataclass(frozen=True, eq=False)
-class NormalNoise(Likelihood):
-    """Abstract likelihood of values with normal noise, of one variance or of one for each task."""
+class Gaussian(Likelihood):
+    """Values with normal residuals, of one variance or of one for each task."""
 
     heteroscedastic: bool
+    data: TaskData
 
-    @property
-    @abstractmethod
-    def counts(self) -> np.ndarray:
-        """Weight of each task's rows."""
+    @cached_property
+    def directions(self) -> np.ndarray:
+        """Directions of fixed effects that the rows determine."""
+        return estimable_directions(self.data.pooled_gram)
 
-    @property
-    @abstractmethod
-    def energy(self) -> float:
-        """Weighted sum of squared targets."""
+    def infer(self, prior: Prior) -> Posterior:
+        return self.data.infer(prior, self.directions)
+
+    def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
+        return self.data.covariances(prior, posterior)
 
     def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
-        counts, tasks = self.counts, len(self.counts)
-        least = LEAST_NOISE * self.start_noise
+        counts, tasks = self.data.counts, len(self.data.counts)
+        least = MIN_NOISE * self.start_noise
         if not self.heteroscedastic:
-            # The gain counts in units of the noise.
             left = float(posterior.squares.sum()) - gain * prior.residual_variance
-            level = max(left / float(counts.sum()), least)
-            return self, replace(prior, noise=np.full(tasks, level), residual_variance=level)
-        level = max(tasks / float((1.0 / prior.noise).sum()), least)
-        noise = (posterior.squares + NOISE_WEIGHT * level) / (counts + NOISE_WEIGHT)
-        return self, replace(prior, noise=np.maximum(noise, least), residual_variance=level)
+            common = max(left / float(counts.sum()), least)
+            return self, replace(prior, noise=np.full(tasks, common), residual_variance=common)
+        common = max(tasks / float((1.0 / prior.noise).sum()), least)
+        noise = (posterior.squares + NOISE_WEIGHT * common) / (counts + NOISE_WEIGHT)
+        return self, replace(prior, noise=np.maximum(noise, least), residual_variance=common)
 
     def log_prior(self, prior: Prior) -> float:
         if not self.heteroscedastic:
@@ -88,52 +93,67 @@ class NormalNoise(Likelihood):
 
     @property
     def n_rows(self) -> float:
-        return float(self.counts.sum())
+        return float(self.data.counts.sum())
 
     @property
     def start_noise(self) -> float:
-        return 0.5 * max(self.energy / self.n_rows, 1e-12)
+        return 0.5 * max(self.data.energy / self.n_rows, 1e-12)
+
+
+class Bound(NamedTuple):
+    """Bound of the likelihood of classes: that of normal values, and what is beside it."""
+
+    data: TaskData
+    constant: float
+    n_rows: float
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian(NormalNoise):
-    """Normal noise around values, of which each task's Gram tells all."""
+class Bernoulli(Likelihood):
+    """Two classes by the log odds of the score, through a quadratic bound.
 
-    data: GramDatafit
+    Parameters
+    ----------
+    refresh : callable
+        Returns the bound that suits a posterior best; given None, the one that is exact at scores
+        of zero.
+    bound : Bound
+        The present one.
+    directions : ndarray of shape (q, r)
+        Directions of fixed effects that the rows determine, wherever the bound is exact.
+    """
 
-    @cached_property
-    def directions(self) -> np.ndarray:
-        """Directions of common weights that the rows tell of."""
-        return estimable_directions(self.data.gram.sum(axis=0))
+    refresh: Callable[[Posterior | None], Bound]
+    bound: Bound
+    directions: np.ndarray
 
-    def infer(self, prior: Prior) -> Posterior:
-        return infer(self.data, prior, self.directions)
-
-    @property
-    def counts(self) -> np.ndarray:
-        return np.broadcast_to(self.data.gram[:, -1, -1], (self.data.n_tasks,))
-
-    @property
-    def energy(self) -> float:
-        return self.data.total_energy
-
-
-@dataclass(frozen=True, eq=False)
-class GaussianRows(NormalNoise):
-    """Normal noise around values of tasks with fewer rows than features."""
-
-    data: TaskRows
+    @classmethod
+    def of(cls, refresh: Callable[[Posterior | None], Bound]) -> Bernoulli:
+        """Start with the bound that is exact at scores of zero."""
+        bound = refresh(None)
+        return cls(refresh, bound, estimable_directions(bound.data.pooled_gram))
 
     def infer(self, prior: Prior) -> Posterior:
-        return infer_rows(self.data, prior, self.data.directions)
+        data = self.bound.data
+        posterior = data.infer(prior, self.directions)
+        # Of the normal likelihood only what depends on the effects is meant.
+        normal = 0.5 * (np.log(2.0 * np.pi) * float(data.counts.sum()) + data.energy)
+        value = posterior.log_evidence + normal + self.bound.constant
+        return replace(posterior, log_evidence=value)
 
     def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
-        return row_covariances(self.data, prior, posterior)
+        return self.bound.data.covariances(prior, posterior)
+
+    def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
+        return replace(self, bound=self.refresh(posterior)), prior
+
+    def log_prior(self, prior: Prior) -> float:
+        return 0.0
 
     @property
-    def counts(self) -> np.ndarray:
-        return self.data.counts
+    def n_rows(self) -> float:
+        return self.bound.n_rows
 
     @property
-    def energy(self) -> float:
-        return self.data.energy
+    def start_noise(self) -> float:
+        return 1.0

@@ -32,9 +32,9 @@ from ..losses import Loss
 from ..losses.target_units import target_units
 from ..rows.design import Design
 from ..rows.observations import Observations
-from .likelihoods import Gaussian, GaussianRows, Likelihood
-from .logistic_bound import Bernoulli, BernoulliRows
-from .row_posterior import TaskRows
+from .likelihoods import Bernoulli, Gaussian, Likelihood
+from .logistic_bound import ClassRows, ClassTable
+from .task_data import TaskData, TaskGrams, TaskRows
 
 FEW_ROWS = 1.5
 """How many times the rows of every task must go into the features for the way through the rows to
@@ -140,13 +140,13 @@ class Population:
 
     def gaussian(self, *, heteroscedastic: bool) -> Likelihood:
         """Likelihood of values."""
-        if self.by_rows:
-            return GaussianRows(heteroscedastic, self._rows_of_tasks)
-        return Gaussian(heteroscedastic, self.sums.on_host())
+        return Gaussian(heteroscedastic, self._task_data)
 
     @cached_property
-    def _rows_of_tasks(self) -> TaskRows:
+    def _task_data(self) -> TaskData:
         cells = self.cells
+        if not self.by_rows:
+            return TaskGrams(self.sums.on_host())
         return TaskRows.of(self.dense, self.target, cells.weights, cells.offsets)
 
     def bernoulli(self) -> Likelihood:
@@ -156,8 +156,9 @@ class Population:
     @cached_property
     def _bound_at_zero(self) -> Likelihood:
         cells = self.cells
-        kind = BernoulliRows if self._few_rows else Bernoulli
-        return kind.of(self.dense, self.target, cells.weights, cells.offsets)
+        parts = self.dense, self.target, cells.weights, cells.offsets
+        rows = ClassTable.of(*parts) if self._few_rows else ClassRows(*parts)
+        return Bernoulli.of(rows.bound)
 
 
 def population_of(cells: Any, *, standardize: bool, classification: bool) -> Any:

@@ -1,11 +1,4 @@
-r"""What the rows say of tasks' effects, given their covariance and the noise.
-
-.. math:: y_t = \tilde X_t (β + u_t) + e_t, \quad u_t \sim N(0, B), \quad e_t \sim N(0, σ_t^2 I),
-    \quad β \sim N(0, v I) \text{ or flat}
-
-with the intercept as the last column of ``X̃``. The mean ``β`` is integrated out too, so that its
-uncertainty counts (restricted likelihood). All tasks are worked on in one batch.
-"""
+"""Prior and posterior of the random effects, and what all ways to the posterior share."""
 
 from __future__ import annotations
 
@@ -13,29 +6,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..datafits.gram_datafit import GramDatafit
 from ..saving.registry import saved
 from .covariances import EffectCovariance
 
-LEAST_TOLD = 1e-10
+MIN_ESTIMABLE = 1e-10
 """Share of what rows say of a direction, to what they say of the best, below which it is open."""
 
 
 @saved
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Where tasks come from, and the noise of their rows.
+    """Variances of the random effects, the fixed effects and the residuals.
 
     Parameters
     ----------
     covariance : EffectCovariance
         Covariance of the random effects.
     noise : ndarray of shape (T,)
-        Variance of the noise of each task.
+        Residual variance of each task.
     residual_variance : float
-        Variance of the noise that tasks have in common.
+        Residual variance that tasks have in common.
     mean_variance : float
-        Variance of the common slopes; infinite where they are free.
+        Variance of the common slopes; infinite where they are fixed effects.
     """
 
     covariance: EffectCovariance
@@ -52,27 +44,26 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Effects of all tasks given their rows.
+    """Fixed effects ``β`` and random effects ``u_t`` given the rows.
 
     Parameters
     ----------
     log_evidence : float
         Logarithm of the restricted likelihood.
     mean, mean_covariance
-        The common part ``β`` and its covariance.
+        Of ``β``.
     effects : ndarray of shape (T, q)
         Means of ``u_t``.
     covariances : ndarray of shape (T, q, q) or None
-        Covariances of ``β + u_t``, where they come of the way.
+        Covariances of ``β + u_t``, if they are a by-product.
     moments : ndarray of shape (q, q)
         Sum of ``E[u_t u_tᵀ]``.
     squares : ndarray of shape (T,)
         Expected squared errors of each task's rows.
     pull, stiffness : ndarrays of shape (q,) and (q, q)
         Expected errors as a quadratic of the scales of the effects.
-    spreads : ndarray of shape (T, m) or None
-        Variances of the scores of each task's rows, over that of their noise, where they come of
-        the way.
+    score_variances : ndarray of shape (T, m) or None
+        Variances of the scores of each task's rows, if they are a by-product.
     """
 
     log_evidence: float
@@ -84,7 +75,7 @@ class Posterior:
     squares: np.ndarray
     pull: np.ndarray
     stiffness: np.ndarray
-    spreads: np.ndarray | None = None
+    score_variances: np.ndarray | None = None
 
     @property
     def weights(self) -> np.ndarray:
@@ -92,97 +83,58 @@ class Posterior:
         return self.mean + self.effects
 
 
-def infer(data: GramDatafit, prior: Prior, directions: np.ndarray) -> Posterior:
-    """Posterior of all effects under a prior; ``feature_loadings`` as :func:`estimable_directions`
-    has them.
-    """
-    tasks, size = data.moment.shape
-    root = prior.covariance.root
-    width = root.shape[1]
-    precision, pulled = 1.0 / prior.noise, prior.mean_precision
-    gram = np.broadcast_to(data.gram, (tasks, size, size))
-    scaled = precision[:, None, None] * gram
-    seen = (scaled.reshape(tasks * size, size) @ root).reshape(tasks, size, width)
-    inner = np.eye(width) + root.T @ seen
-    inverse = np.linalg.inv(inner)
-    own = root @ inverse @ root.T
-    shrink = own @ scaled  # V A / σ²
-    moment = precision[:, None] * data.moment
-    told = (own @ moment[:, :, None])[:, :, 0]
-    # The common part: what is left of each task's rows once its own effects have had their share.
-    flat = scaled.reshape(tasks * size, size)
-    stiff = scaled.sum(axis=0) - flat.T @ shrink.reshape(tasks * size, size)
-    right = moment.sum(axis=0) - flat.T @ told.ravel()
-    covariance, log_determinant = common_covariance(stiff, prior, directions)
-    mean = covariance @ right
-    gap = moment - (scaled @ mean[:, None])[:, :, 0]
-    latent = (inverse @ (gap @ root)[:, :, None])[:, :, 0]
-    effects = latent @ root.T
-    spread = shrink @ covariance  # minus the covariance of u_t and β
-    tilted = spread @ np.swapaxes(shrink, 1, 2)
-    around = own + tilted
-    total = around + covariance - spread - np.swapaxes(spread, 1, 2)
-    moments = effects.T @ effects + around.sum(axis=0)
-    weights = mean + effects
-    image = (gram @ weights[:, :, None])[:, :, 0]
-    errors = data.energy + np.einsum("tq,tq->t", weights, image - 2.0 * data.moment)
-    squares = errors + np.einsum("tqr,tqr->t", gram, total)
-    counts = np.broadcast_to(data.gram[:, -1, -1], (tasks,))
-    # As sums of squares: a difference of large numbers would lose it where the noise is small.
-    quadratic = float(precision @ errors) + float(np.vdot(latent, latent))
-    quadratic += float(pulled @ mean**2)
-    log_evidence = restricted_evidence(
-        prior, counts, log_determinants(inner) + log_determinant, quadratic, directions
-    )
-    # E[u (c - A β)] and E[A ∘ u uᵀ], for the scales.
-    pull = np.einsum("tq,tq->q", effects, gap) + np.einsum("tqr,tqr->q", scaled, spread)
-    outer = effects[:, :, None] * effects[:, None, :] + around
-    stiffness = np.einsum("tqr,tqr->qr", scaled, outer)
-    return Posterior(
-        log_evidence, mean, covariance, effects, total, moments, squares, pull, stiffness
-    )
-
-
-def restricted_evidence(
+def restricted_likelihood(
     prior: Prior,
     counts: np.ndarray,
-    log_determinant: float,
+    inner: np.ndarray,
+    common: CommonEffects,
     quadratic: float,
-    directions: np.ndarray,
 ) -> float:
-    """Logarithm of the restricted likelihood from what rows of ``counts`` weights say of a prior.
+    """Logarithm of the restricted likelihood of rows of ``counts`` weights.
 
-    ``log_determinant`` is that of the effects and of the common part, ``quadratic`` what is left
-    of the squares, both over the noise.
+    ``inner`` are the matrices whose determinants tell of the random effects; ``quadratic`` are the
+    squares of residuals and effects, over their variances.
     """
-    pulled = prior.mean_precision
-    free = 1 if np.isfinite(prior.mean_variance) else directions.shape[1]
+    precision = prior.mean_precision
+    free = 1 if np.isfinite(prior.mean_variance) else common.n_directions
     noise = float(counts @ np.log(2.0 * np.pi * prior.noise))
-    given = float(np.log(pulled[pulled > 0.0]).sum()) + free * np.log(2.0 * np.pi)
-    return -0.5 * (noise + log_determinant + quadratic - given)
+    given = float(np.log(precision[precision > 0.0]).sum()) + free * np.log(2.0 * np.pi)
+    determinant = log_determinants(inner) + common.log_determinant
+    quadratic += float(precision @ common.mean**2)
+    return -0.5 * (noise + determinant + quadratic - given)
 
 
-def common_covariance(
-    stiff: np.ndarray, prior: Prior, directions: np.ndarray
-) -> tuple[np.ndarray, float]:
-    """Covariance of the common weights, and the log determinant of their precision.
+@dataclass(frozen=True, eq=False)
+class CommonEffects:
+    """Fixed effects, the random ones integrated out."""
 
-    ``stiff`` is what the rows say of it. Free weights are meant in the given directions only, which
-    do not depend on the prior: a direction that came and went would make the marginal likelihood
-    jump.
-    """
-    pulled = prior.mean_precision
-    if np.isfinite(prior.mean_variance):
-        directions = np.eye(len(pulled))
-    inner = directions.T @ (0.5 * (stiff + stiff.T) + np.diag(pulled)) @ directions
-    values, basis = np.linalg.eigh(inner)
-    values = np.maximum(values, values[-1] * len(values) * np.finfo(values.dtype).eps)
-    turned = directions @ basis
-    return (turned / values) @ turned.T, float(np.log(values).sum())
+    mean: np.ndarray
+    covariance: np.ndarray
+    log_determinant: float
+    n_directions: int
+
+    @classmethod
+    def solve(
+        cls, stiff: np.ndarray, right: np.ndarray, prior: Prior, directions: np.ndarray
+    ) -> CommonEffects:
+        """Solve the normal equations of the rows, with the prior of the fixed effects.
+
+        Without one, effects have the estimable directions only, which do not depend on the prior: a
+        direction that came and went would make the restricted likelihood jump.
+        """
+        precision, count = prior.mean_precision, directions.shape[1]
+        if np.isfinite(prior.mean_variance):
+            directions = np.eye(len(precision))
+        inner = directions.T @ (0.5 * (stiff + stiff.T) + np.diag(precision)) @ directions
+        values, basis = np.linalg.eigh(inner)
+        values = np.maximum(values, values[-1] * len(values) * np.finfo(values.dtype).eps)
+        turned = directions @ basis
+        covariance = (turned / values) @ turned.T
+        return cls(covariance @ right, covariance, float(np.log(values).sum()), count)
 
 
 def estimable_directions(pooled: np.ndarray) -> np.ndarray:
-    """Orthonormal directions of common weights, as columns, that rows with this Gram tell of.
+    """Orthonormal directions of fixed effects, as columns, that rows of this Gram determine.
 
     Columns that depend on each other, such as indicators of all levels, or parts and their total,
     leave some directions open.
@@ -191,8 +143,8 @@ def estimable_directions(pooled: np.ndarray) -> np.ndarray:
     inverse = 1.0 / np.where(size > 0.0, size, 1.0)
     values, basis = np.linalg.eigh(pooled * np.outer(inverse, inverse))
     rounding = 10.0 * len(values) * float(np.finfo(pooled.dtype).eps)
-    left = values <= values[-1] * max(LEAST_TOLD, rounding)
-    # Told is what has no part in the open directions: the shortest weights of all that fit alike.
+    left = values <= values[-1] * max(MIN_ESTIMABLE, rounding)
+    # Without any part in the open directions: the shortest weights of all that fit alike.
     turned = np.linalg.qr(inverse[:, None] * basis[:, left], mode="complete")[0]
     return turned[:, np.count_nonzero(left) :]
 
