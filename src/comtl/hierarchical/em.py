@@ -112,7 +112,7 @@ def maximise(
     It ends once what the steps to come may still gain is less than ``tol`` for each row: by how
     fast the gains of plain steps fall, or by what the last few steps gained together.
     """
-    stage = _stage(likelihood, family, prior, 0)
+    stage = _stage(likelihood, prior, family, 0)
     yield stage
     last, step_length, path = prior, StepLength(), [stage.objective]
     for number in range(1, max_iter + 1):
@@ -151,12 +151,12 @@ def _extrapolated(
         variance = max(variance, MIN_COMMON_VARIANCE)
     # Noise stays: where rows can be met exactly there is no end to what less of it would gain.
     further = replace(prior, covariance=covariance, mean_variance=variance)
-    ahead = _stage(stage.likelihood, family, further, stage.step)
+    ahead = _stage(stage.likelihood, further, family, stage.step)
     return ahead if ahead.objective > stage.objective else stage
 
 
 def _stage(
-    likelihood: Likelihood, family: CovarianceFamily, prior: Prior, step: int
+    likelihood: Likelihood, prior: Prior, family: CovarianceFamily, step: int
 ) -> EMIteration:
     posterior = likelihood.infer(prior)
     objective = posterior.log_evidence + family.log_prior(prior.covariance)
@@ -175,17 +175,10 @@ def _advanced(family: CovarianceFamily, stage: EMIteration, step: int) -> EMIter
     if not family.weight or step % 2:
         scales, gain = _scales(posterior, family.groups(size))
         expanded = replace(plain, covariance=covariance.rescaled(scales), mean_variance=bold)
-        fresh = _stage(*_updated(stage, family, expanded, gain), step)
+        fresh = _stage(*stage.likelihood.updated(expanded, posterior, gain), family, step)
         if fresh.objective >= stage.objective:
             return fresh
-    return _stage(*_updated(stage, family, plain, 0.0), step)
-
-
-def _updated(
-    stage: EMIteration, family: CovarianceFamily, prior: Prior, gain: float
-) -> tuple[Likelihood, CovarianceFamily, Prior]:
-    likelihood, prior = stage.likelihood.updated(prior, stage.posterior, gain)
-    return likelihood, family, prior
+    return _stage(*stage.likelihood.updated(plain, posterior, 0.0), family, step)
 
 
 def _mean_variances(prior: Prior, posterior: Posterior) -> tuple[float, float]:

@@ -16,10 +16,9 @@ from ..parameters import Doc, documented, one_of
 from . import hierarchical_model as of
 from .em import EMIteration
 from .hierarchical_model import HierarchicalModel
-from .intervals_mixin import IntervalMixin
+from .intervals_mixin import IntervalMixin, PredictiveVariance
 from .likelihoods import Likelihood
 from .population import Population
-from .uncertainty import PredictiveVariance
 
 
 @documented

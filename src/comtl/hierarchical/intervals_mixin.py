@@ -1,22 +1,29 @@
-"""Predictions with what they may be off by."""
+"""Standard deviations and intervals of predictions."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from ..arrays import Array, asarray_like, namespace, on_device, segment_forms, take
 from ..models.outputs import RegressorOutputs, by_partition
 from ..models.task_model import TaskModel
 from ..parameters import require_level
+from ..saving.registry import saved
+from .em import EMIteration
+
+MAX_CELLS = 2**22
 
 
 class IntervalMixin(RegressorMixin, TaskModel):
     """Abstract regressor that knows the spread of targets around its predictions."""
 
     _classification = RegressorOutputs._classification
+    _link = RegressorOutputs._link
     _binary = RegressorOutputs._binary
     _held_out_loss = RegressorOutputs._held_out_loss
     score = RegressorOutputs.score
@@ -78,3 +85,59 @@ class IntervalMixin(RegressorMixin, TaskModel):
         guess = self._scores(X, codes)
         low, high = self._bounds(X, codes, level)
         return guess + low, guess + high
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class PredictiveVariance:
+    """Covariances of the weights and residual variances of every task, and last of a new one.
+
+    Parameters
+    ----------
+    covariances : ndarray of shape (T + 1, q, q)
+        Of the weights with the intercept last.
+    noise : ndarray of shape (T + 1,)
+        Residual variances.
+    """
+
+    covariances: np.ndarray
+    noise: np.ndarray
+
+    @classmethod
+    def of(cls, stage: EMIteration) -> PredictiveVariance:
+        """Variances at a step of the fit."""
+        prior, posterior = stage.prior, stage.posterior
+        fresh = posterior.mean_covariance + prior.covariance.matrix
+        return cls(
+            np.concatenate([stage.likelihood.data.covariances(prior, posterior), fresh[None]]),
+            np.append(prior.noise, prior.noise.mean()),
+        )
+
+    def beside(self, like: Array) -> PredictiveVariance:
+        """Return the same where an array lies, in its type."""
+        if not on_device(like):
+            return self
+        return PredictiveVariance(
+            *(asarray_like(part, like, like.dtype) for part in (self.covariances, self.noise))
+        )
+
+    def variances(self, rows: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
+        """Variance of the target of each row for its task, or for every task.
+
+        ``codes`` of -1, or beyond the tasks, stand for a task that was never seen.
+        """
+        covariances, noise = self.covariances, self.noise
+        xp, tasks = namespace(rows), noise.shape[0] - 1
+        if codes is None:
+            step = max(1, MAX_CELLS // max(rows.shape[0] * rows.shape[1], 1))
+            parts = [
+                xp.sum((rows @ covariances[first : min(first + step, tasks), ...]) * rows, axis=2).T
+                for first in range(0, tasks, step)
+            ]
+            return xp.clip(xp.concat(parts, axis=1), min=0.0) + noise[:-1]
+        codes = codes % (tasks + 1)
+        order = np.argsort(codes, kind="stable")
+        present, counts = np.unique(codes, return_counts=True)
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        forms = segment_forms(take(rows, order), take(covariances, present), offsets)
+        return xp.clip(take(forms, np.argsort(order)), min=0.0) + take(noise, codes)

@@ -25,9 +25,13 @@ MIN_NOISE = 1e-5
 class Likelihood(ABC):
     """Abstract likelihood of the rows of all tasks."""
 
-    @abstractmethod
+    data: TaskData
+    directions: np.ndarray
+    """Directions of fixed effects that the rows determine."""
+
     def infer(self, prior: Prior) -> Posterior:
         """Posterior of the effects, with the restricted likelihood or its bound."""
+        return self.data.infer(prior, self.directions)
 
     @abstractmethod
     def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
@@ -37,13 +41,9 @@ class Likelihood(ABC):
         variance.
         """
 
-    @abstractmethod
-    def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
-        """Covariances of the weights of every task, ``(T, q, q)``."""
-
-    @abstractmethod
     def log_prior(self, prior: Prior) -> float:
         """Logarithm of the prior of the residual variances."""
+        return 0.0
 
     @property
     @abstractmethod
@@ -51,9 +51,9 @@ class Likelihood(ABC):
         """Weight of all rows."""
 
     @property
-    @abstractmethod
     def start_noise(self) -> float:
         """Residual variance to start from."""
+        return 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +64,8 @@ class Gaussian(Likelihood):
     data: TaskData
 
     @cached_property
-    def directions(self) -> np.ndarray:
-        """Directions of fixed effects that the rows determine."""
+    def directions(self) -> np.ndarray:  # type: ignore[override]
         return estimable_directions(self.data.pooled_gram)
-
-    def infer(self, prior: Prior) -> Posterior:
-        return self.data.infer(prior, self.directions)
-
-    def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
-        return self.data.covariances(prior, posterior)
 
     def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
         counts, tasks = self.data.counts, len(self.data.counts)
@@ -112,15 +105,8 @@ class Bound(NamedTuple):
 class Bernoulli(Likelihood):
     """Two classes by the log odds of the score, through a quadratic bound.
 
-    Parameters
-    ----------
-    refresh : callable
-        Returns the bound that suits a posterior best; given None, the one that is exact at scores
-        of zero.
-    bound : Bound
-        The present one.
-    directions : ndarray of shape (q, r)
-        Directions of fixed effects that the rows determine, wherever the bound is exact.
+    ``refresh`` returns the bound that suits a posterior best; given None, the one that is exact at
+    scores of zero.
     """
 
     refresh: Callable[[Posterior | None], Bound]
@@ -129,31 +115,24 @@ class Bernoulli(Likelihood):
 
     @classmethod
     def of(cls, refresh: Callable[[Posterior | None], Bound]) -> Bernoulli:
-        """Start with the bound that is exact at scores of zero."""
+        """Start at scores of zero."""
         bound = refresh(None)
         return cls(refresh, bound, estimable_directions(bound.data.pooled_gram))
 
-    def infer(self, prior: Prior) -> Posterior:
-        data = self.bound.data
-        posterior = data.infer(prior, self.directions)
-        # Of the normal likelihood only what depends on the effects is meant.
-        normal = 0.5 * (np.log(2.0 * np.pi) * float(data.counts.sum()) + data.energy)
-        value = posterior.log_evidence + normal + self.bound.constant
-        return replace(posterior, log_evidence=value)
+    @property
+    def data(self) -> TaskData:  # type: ignore[override]
+        return self.bound.data
 
-    def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
-        return self.bound.data.covariances(prior, posterior)
+    def infer(self, prior: Prior) -> Posterior:
+        posterior = super().infer(prior)
+        # Of the normal likelihood only what depends on the effects is meant.
+        normal = np.log(2.0 * np.pi) * float(self.data.counts.sum()) + self.data.energy
+        value = posterior.log_evidence + 0.5 * normal + self.bound.constant
+        return replace(posterior, log_evidence=value)
 
     def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
         return replace(self, bound=self.refresh(posterior)), prior
 
-    def log_prior(self, prior: Prior) -> float:
-        return 0.0
-
     @property
     def n_rows(self) -> float:
         return self.bound.n_rows
-
-    @property
-    def start_noise(self) -> float:
-        return 1.0
