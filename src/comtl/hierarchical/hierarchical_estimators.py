@@ -77,8 +77,8 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
     def _likelihood(self, population: Population) -> Likelihood:
         return population.gaussian(heteroscedastic=self.noise == "task")
 
-    def _keep(self, stages: list[EMIteration], *told: Any) -> None:
-        super()._keep(stages, *told)
+    def _keep(self, stages: list[EMIteration], *args: Any) -> None:
+        super()._keep(stages, *args)
         self._spread: PredictiveVariance | None = PredictiveVariance.of(stages[0])
 
     @property

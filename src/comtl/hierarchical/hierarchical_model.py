@@ -91,7 +91,7 @@ class HierarchicalModel(TaskModel):
 
     @abstractmethod
     def _likelihood(self, population: Population) -> Likelihood:
-        """How the rows bear on the effects."""
+        """Likelihood of the rows given the effects."""
 
     @property
     def _covariance_family(self) -> CovarianceFamily:
@@ -120,10 +120,7 @@ class HierarchicalModel(TaskModel):
         *,
         watch: FitProgress = SILENT,
     ) -> None:
-        """Raise the marginal likelihood to its top, for every class on its own.
-
-        ``starts`` holds the outcome of simpler fits, where there are some.
-        """
+        """Fit by EM, every class on its own; ``starts`` are simpler fits, where there are some."""
         stages, history = [], []
         with progress_shown(self.verbose), single_blas():
             for own, start in zip(populations, starts or [None] * len(populations), strict=True):
@@ -159,7 +156,7 @@ class HierarchicalModel(TaskModel):
         assert stage is not None
         if not stage.converged:
             warn_caller(
-                f"The evidence still rose by more than tol={self.tol:g} a row after "
+                f"The log marginal likelihood still rose by more than tol={self.tol:g} a row after "
                 f"max_iter={self.max_iter} steps; raise max_iter or tol.",
                 ConvergenceWarning,
             )

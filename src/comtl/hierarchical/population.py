@@ -1,4 +1,4 @@
-"""Rows of tasks that come from one population, ready for any family of covariances."""
+"""Standardised rows of tasks, and the likelihoods made of them."""
 
 from __future__ import annotations
 
@@ -37,25 +37,22 @@ from .logistic_bound import ClassRows, ClassTable
 from .task_data import TaskData, TaskGrams, TaskRows
 
 FEW_ROWS = 1.5
-"""How many times the rows of every task must go into the features for the way through the rows to
-be the shorter one; see benchmarks/bench_row_posterior.md."""
+"""Features over rows of every task from which the posterior comes faster from the rows; see
+benchmarks/bench_row_posterior.md."""
 MOST_WEIGHT = 1e9
 """Rows that a row may count for: beyond, rounding takes the place of the others."""
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Standardised rows of some columns of weights, and the units they are in.
-
-    What several fits may ask for is made once: ``sums``, or ``dense`` rows.
-    """
+    """Standardised rows of some columns of weights, and their units; several fits share them."""
 
     design: Design
     cells: Observations
     target: np.ndarray
     units: Scaling
     known_moments: Callable[[], tuple[GramDatafit, Scaling]] | None = None
-    """Sums of the same observations in other units, where they are known, if asked for."""
+    """Sums of the same observations in other units, where they are known."""
 
     @classmethod
     def of(cls, cells: Observations, *, standardize: bool, classification: bool) -> Population:
@@ -101,12 +98,12 @@ class Population:
         """Return the same observations with columns that keep their spread among each other."""
         design = evenly_scaled(self.design)
         units = replace(self.units, shift=design.shift, inverse_scale=design.inverse_scale)
-        told = None if on_device(self.cells.X) else lambda: (self.sums, self.units)
-        return replace(self, design=design, units=units, known_moments=told)
+        known = None if on_device(self.cells.X) else lambda: (self.sums, self.units)
+        return replace(self, design=design, units=units, known_moments=known)
 
     @property
     def by_rows(self) -> bool:
-        """Whether the rows tell of values in a shorter way than their sums."""
+        """Whether posteriors of values come faster from the rows than from their sums."""
         return self._few_rows and complete_table(self.cells, self.target) is None
 
     @property
@@ -114,7 +111,7 @@ class Population:
         """Whether every task has few rows for the features."""
         cells = self.cells
         if on_device(cells.X):
-            return False  # Rows on a device stay there: their Grams tell as much.
+            return False  # Rows on a device stay there.
         longest = np.diff(cells.offsets).max(initial=1)
         return bool(FEW_ROWS * longest < cells.n_features)
 
@@ -151,12 +148,11 @@ class Population:
 
     def bernoulli(self) -> Likelihood:
         """Likelihood of two classes."""
-        return self._bound_at_zero
+        return self._bernoulli
 
     @cached_property
-    def _bound_at_zero(self) -> Likelihood:
-        cells = self.cells
-        parts = self.dense, self.target, cells.weights, cells.offsets
+    def _bernoulli(self) -> Likelihood:
+        parts = self.dense, self.target, self.cells.weights, self.cells.offsets
         rows = ClassTable.of(*parts) if self._few_rows else ClassRows(*parts)
         return Bernoulli.of(rows.bound)
 

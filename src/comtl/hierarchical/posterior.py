@@ -10,7 +10,7 @@ from ..saving.registry import saved
 from .covariances import EffectCovariance
 
 MIN_ESTIMABLE = 1e-10
-"""Share of what rows say of a direction, to what they say of the best, below which it is open."""
+"""Smallest eigenvalue of the rows' Gram, over the largest, that determines a direction."""
 
 
 @saved
