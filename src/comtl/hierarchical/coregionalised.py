@@ -78,7 +78,7 @@ class CoregionalisedRidge(TaskModel):
 def learn_related(
     models: list[CoregionalisedRidge], data: Observations, columns: OutputColumns
 ) -> None:
-    """Fit several models to the same cells; rows and moments are shared."""
+    """Fit several models to the same observations; rows and moments are shared."""
     if not models:
         return
     first = models[0]
@@ -103,7 +103,7 @@ def learn_related(
 
 
 def has_room(n_features: int, n_tasks: int) -> bool:
-    """Whether weights of all tasks, and a relation of all to all, may be held as tables."""
+    """Whether dense weights of all tasks, and their covariance between tasks, fit in memory."""
     return n_tasks <= DENSE_SIDE and 8 * n_features * n_tasks <= DENSE_BYTES
 
 
@@ -158,9 +158,9 @@ class CentredRows:
 
 
 TASKS, ROWS = 64, 400
-"""Most tasks that are asked, and most rows of each."""
+"""Tasks sampled at most, and rows of each."""
 EXTREME = 1e4
-"""Noise over the mean square of what the weights bring about: at most, and its inverse at least."""
+"""Bounds of the noise, over the mean square of the scores, and of the inverse ratio."""
 
 
 def ridge_scales(rows: CentredRows, target: np.ndarray, seed: int = 0) -> tuple[float, float]:
@@ -216,18 +216,18 @@ def _spectra(
 
 
 SMOOTH, PROBES = 3.0, 8
-"""Noise of the ridge regressions that show the relation, over its estimate, and random vectors that
-stand in for traces; see benchmarks/bench_related.md."""
+"""Noise of the ridge regressions behind the covariance between tasks, over its estimate, and random
+vectors that estimate traces; see benchmarks/bench_related.md."""
 
 
 def task_relation(
     rows: CentredRows, target: np.ndarray, size: float, noise: float, seed: int = 0
 ) -> np.ndarray:
-    """Relation between tasks, as it comes, from ridge regressions of each task's own.
+    """Covariance between tasks by the method of moments, from one ridge regression for each task.
 
-    ``size`` and ``noise`` are the variances that these go by; the former is the diagonal. With
-    ``B_t`` the smoother of a task its weights are ``B_t w_t`` and noise, so that products of the
-    weights of two tasks are, on average, ``Ω_st tr(B_s B_t)``.
+    ``size`` and ``noise`` are the variances of these; the former is the diagonal. With ``B_t`` the
+    smoother of a task its weights are ``B_t w_t`` and noise, so that the products of the weights of
+    two tasks have the mean ``Ω_st tr(B_s B_t)``.
     """
     tasks = len(rows.totals)
     none = np.zeros((tasks, 0))
@@ -240,7 +240,7 @@ def task_relation(
         seen = rows.scores(np.broadcast_to(probe, (tasks, len(probe))))
         smoothed = solve_related(rows, seen, none, 1.0, ratio, tol=1e-2)
         traces += smoothed @ smoothed.T / PROBES
-    # Tasks whose rows have next to nothing in common tell nothing of each other.
+    # Tasks whose rows share next to no feature do not determine their covariance.
     least = 1e-6 * float(np.diagonal(traces).max(initial=0.0)) or 1.0
     relation = np.where(traces > least, weights @ weights.T / np.maximum(traces, least), 0.0)
     np.fill_diagonal(relation, size)
@@ -248,7 +248,7 @@ def task_relation(
 
 
 def leading(relation: np.ndarray, rank: int) -> np.ndarray:
-    """Directions ``C`` of the largest positive part."""
+    """Square root of the part of the largest positive eigenvalues."""
     values, basis = np.linalg.eigh(0.5 * (relation + relation.T))
     order = np.argsort(values)[::-1][:rank]
     return basis[:, order] * np.sqrt(np.maximum(values[order], 0.0))
@@ -264,7 +264,7 @@ def solve_related(
     tol: float = 1e-4,
     max_iter: int = 300,
 ) -> np.ndarray:
-    """Weights (T, P) of all tasks under a relation, by conjugate gradients over the rows."""
+    """Weights (T, P) of all tasks given their covariance, by conjugate gradients over the rows."""
 
     def weights(values: np.ndarray) -> np.ndarray:
         own = rows.gather(values)
