@@ -35,9 +35,9 @@ DEPTHS = {"linear": 0.0, "slightly nonlinear": 0.3, "nonlinear": 0.8}
 class Kept:
     """Out-of-fold predictions, without a choice between bases."""
 
-    def _evaluate(self, *told: Any) -> Any:
-        self.stack = super()._evaluate(*told)  # type: ignore[misc]
-        return self.stack
+    def _keep(self, stack: Any, *told: Any) -> None:
+        self.stack = stack
+        super()._keep(stack, *told)  # type: ignore[misc]
 
     def _bases(self, data: Any) -> Any:
         return super()._bases(data)[-1:]  # type: ignore[misc]

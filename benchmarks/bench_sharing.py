@@ -16,8 +16,9 @@ from comtl import MultitaskRegressor
 from comtl.linear import OutputColumns
 from comtl.rows.blocks import single_blas
 from comtl.rows.fit_input import FitInput
-from comtl.stacking.default_members import default_regression_members
-from comtl.stacking.shared_fits import WholeSums, fit_members, population_for
+from comtl.stacking.default_members import default_members
+from comtl.stacking.members import Shape, Shared
+from comtl.stacking.stack import fit_all
 from comtl_reproduction.loaders import load_school
 
 REPEATS = 3
@@ -49,50 +50,37 @@ def seconds(work) -> float:
     return min(found)
 
 
-def measured(rows: FitInput) -> tuple[str, float, float, float]:
-    """Sizes, and seconds of members alone, together, and on four fifths of known sums."""
-    stack = MultitaskRegressor()
-    data = rows.read(stack)
-    columns = OutputColumns.of(data)
-    count = data.n_features, data.n_tasks
-    models = list(default_regression_members(*count, together=count[1], sparse=False).values())
+def measured(rows: FitInput) -> tuple[str, float, float]:
+    """Sizes, and seconds of members alone and together."""
+    data = rows.read(MultitaskRegressor())
+    members = default_members(Shape.of(data), classification=False)
 
     def alone() -> None:
         with single_blas():
-            for model in models:
-                copy.copy(model)._learn(data, columns)
+            for member in members:
+                copy.copy(member.model)._learn(data, OutputColumns.of(data))
 
     def together() -> None:
-        fit_members(models, data, columns, population_for(stack, data, columns))
-
-    whole = WholeSums.of(population_for(stack, data, columns), models)
-    (train, test), *_ = rows.splits(stack, 5)
-    parts = [rows.take(part).read(stack) for part in (train, test)]
-
-    def fold() -> None:
-        population = population_for(stack, parts[0], columns)
-        if whole is not None:
-            population = whole.without(parts[1], population)
-        fit_members(models, parts[0], columns, population)
+        shared = Shared(lambda: data, members)
+        fit_all(members, shared.rows(), shared, None)
 
     size = f"{data.n_cells}, {data.n_features}, {data.n_tasks}"
-    return size, seconds(alone), seconds(together), seconds(fold)
+    return size, seconds(alone), seconds(together)
 
 
 def main() -> None:
     """Write the page."""
     warnings.simplefilter("ignore")
     print("# Sharing rows and Gram matrices between members\n")
-    print("CPU seconds of all members of `MultitaskRegressor`: fitted separately, jointly, and")
     print(
-        "jointly on a fold (four fifths) with precomputed sums of all rows; least of three runs.\n"
+        "CPU seconds of all members of `MultitaskRegressor`: fitted separately and jointly; least"
     )
+    print("of three runs.\n")
     print(f"Python {platform.python_version()}, NumPy {np.__version__}; one thread.\n")
-    print("| rows, features, tasks | alone | together | ratio | a fold |\n|" + " --- |" * 5)
+    print("| rows, features, tasks | alone | together | ratio |\n|" + " --- |" * 4)
     for rows in (school(), drawn(20, 100, 20), drawn(20, 10_000, 20), drawn(20, 10_000, 5)):
-        size, alone, together, fold = measured(rows)
-        ratio = alone / together
-        print(f"| {size} | {alone:.2f} | {together:.2f} | {ratio:.1f} | {fold:.2f} |", flush=True)
+        size, alone, together = measured(rows)
+        print(f"| {size} | {alone:.2f} | {together:.2f} | {alone / together:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,37 +6,37 @@
 from __future__ import annotations
 
 import warnings
+from unittest import mock
 
 import numpy as np
 from small_tables import SEEDS, Split, error, tables
 
 from comtl import MultitaskRegressor
 from comtl.stacking import blending as stacking
+from comtl.stacking import stack
 
 CHANCES = (0.0, 2.0, 4.0, 8.0, 16.0, float("inf"))
-
-
-class AllMembers(MultitaskRegressor):
-    """A stack that keeps every member and its out-of-fold predictions."""
-
-    def _stack(self, held, base):
-        self.told = held, base
-        count = held.scores.shape[1]
-        return np.full(count, 1.0 / count), 0.0
 
 
 def errors(split: Split) -> list[float]:
     """Test RMSE by shrinkage of the weights."""
     X, y, task, train = split
-    model = AllMembers().fit(X[train], y[train], task=task[train])
+    rows = []
+
+    def all_members(loss, *given):
+        rows[:] = given
+        count = given[0].shape[1]
+        return np.full(count, 1.0 / count), 0.0
+
+    with mock.patch.object(stack, "blend", all_members):
+        model = MultitaskRegressor().fit(X[train], y[train], task=task[train])
     members = model.members_.values()
     guesses = np.stack([one.predict(X[~train], task=task[~train]) for one in members], axis=1)
-    held, base = model.told
-    center = float(np.average(held.target, weights=held.weights))
+    scores, target, weights, base = rows
+    center = float(np.average(target, weights=weights))
     found = []
     for stacking.CHANCE in CHANCES:
-        told = held.scores - center, held.target - center, held.weights
-        shares = stacking.blend_squared(*told, base)
+        shares = stacking.blend_squared(scores - center, target - center, weights, base)
         found.append(error(center + (guesses - center) @ shares, split))
     return found
 

@@ -40,9 +40,9 @@ class Told:
 class Kept(MultitaskClassifier):
     """A stack without a threshold that keeps its out-of-fold scores."""
 
-    def _fit_thresholds(self, held, scores, n_tasks):
-        self.held = Told(scores, held.target > 0, held.task)
-        return super()._fit_thresholds(held, scores, n_tasks)
+    def _keep(self, stack, *told):
+        self.held = Told(stack.score, stack.held.y > 0, stack.held.task)
+        super()._keep(stack, *told)
 
 
 def fitted(X, y, task, X_test, y_test, task_test) -> tuple[Told, Told, int]:

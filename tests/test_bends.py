@@ -11,9 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 import comtl
 from comtl import MultitaskClassifier, MultitaskRegressor
 from comtl.stacking import blending as stacking
+from comtl.stacking import multitask, stack
 from comtl.stacking.blending import exceeds_noise, mean_and_se
 from comtl.stacking.hinges import Hinges
-from comtl.stacking.multitask import MultitaskModel
+from comtl.stacking.stack import fit_fold, fit_stack
 
 TASK = np.repeat([f"t{number}" for number in range(6)], 40)
 
@@ -156,7 +157,7 @@ def test_a_gain_must_be_beyond_its_error(monkeypatch):
         assert model.coef_.shape == (6, 5 if basis == "hinges" else 1)
 
 
-def test_bends_that_win_by_chance_are_left():
+def test_bends_that_win_by_chance_are_left(monkeypatch):
     """A lower loss of the folds is not enough: the truth is straight, and rows are few."""
     rng = np.random.default_rng(15)
     task = np.arange(60) % 4
@@ -164,28 +165,28 @@ def test_bends_that_win_by_chance_are_left():
     target = rows[:, 0] + 0.5 * rng.standard_normal(4)[task] + rng.standard_normal(60)
     losses = {}
 
-    class Watched(MultitaskRegressor):
-        def _evaluate(self, *told):
-            stack = super()._evaluate(*told)
-            losses[len(stack.table.hinges.columns)] = stack.losses.mean()
-            return stack
+    def watched(*given):
+        stack = fit_stack(*given)
+        losses[len(stack.rows.hinges.columns)] = stack.losses.mean()
+        return stack
 
-    model = Watched(basis="hinges", cv=3).fit(rows, target, task=task)
+    monkeypatch.setattr(multitask, "fit_stack", watched)
+    model = MultitaskRegressor(basis="hinges", cv=3).fit(rows, target, task=task)
     assert losses[4] < losses[0] and model.basis_ == "linear"
 
 
 @pytest.mark.parametrize("done", [2, 3])
 def test_bends_cut_short_are_left(monkeypatch, done):
     """In the first of the folds of the bends, or after some: the straight folds are complete."""
-    fold, calls = MultitaskModel._fold, []
+    calls = []
 
-    def interrupted(self, *told):
-        calls.append(told)
+    def interrupted(*given):
+        calls.append(given)
         if len(calls) > done:
             raise KeyboardInterrupt
-        return fold(self, *told)
+        return fit_fold(*given)
 
-    monkeypatch.setattr(MultitaskModel, "_fold", interrupted)
+    monkeypatch.setattr(stack, "fit_fold", interrupted)
     with pytest.warns(ConvergenceWarning, match="hinges, which are left out"):
         model = MultitaskRegressor(basis="hinges", cv=2).fit(X, Y, task=TASK)
     assert model.basis_ == "linear"

@@ -8,7 +8,7 @@ from scipy import sparse
 from comtl import MultitaskClassifier, MultitaskRegressor
 from comtl.baselines import IndependentRegressor
 from comtl.rows.fit_input import FitInput
-from comtl.stacking.target_scaling import MAX_UNCENTRED_SD, TargetScaling
+from comtl.stacking.stack_rows import MAX_UNCENTRED_SD, TargetScaling
 
 UNITS = np.array([1.0, 1e3, 1e-3, 30.0, 1e5])
 

@@ -16,7 +16,7 @@ import comtl
 from comtl.engine import checkpoints
 from comtl.models import grid
 from comtl.saving import ModelFileError
-from comtl.stacking.multitask import MultitaskModel
+from comtl.stacking import stack
 
 PROBLEM = """
 import numpy as np
@@ -42,7 +42,7 @@ def counted(write):
         if not left:
             os.kill(os.getpid(), signal.SIGKILL)
     return put
-Checkpoint.save, Checkpoint.save_later = map(counted, (Checkpoint.save, Checkpoint.save_later))
+Checkpoint.save_later, Checkpoint.save = counted(Checkpoint.save_later), counted(Checkpoint.save)
 """
 MODELS = {
     "BiFactorRegressor": "comtl.BiFactorRegressor(3, tol=1e-7, random_state=0, checkpoint=path)",
@@ -164,7 +164,7 @@ def interrupting(function, after):
 
 def test_a_stack_makes_do_with_the_folds_it_has(monkeypatch):
     X, y, task = problem()
-    monkeypatch.setattr(MultitaskModel, "_fold", interrupting(MultitaskModel._fold, 2))
+    monkeypatch.setattr(stack, "fit_fold", interrupting(stack.fit_fold, 2))
     with pytest.warns(ConvergenceWarning, match="after 2 of 4 folds"):
         model = comtl.MultitaskRegressor(cv=4).fit(X, y, task=task)
     assert model.score(X, y, task=task) > 0.8
@@ -172,7 +172,7 @@ def test_a_stack_makes_do_with_the_folds_it_has(monkeypatch):
 
 def test_a_stack_without_a_fold_is_interrupted(monkeypatch):
     X, y, task = problem()
-    monkeypatch.setattr(MultitaskModel, "_fold", interrupting(MultitaskModel._fold, 0))
+    monkeypatch.setattr(stack, "fit_fold", interrupting(stack.fit_fold, 0))
     with pytest.raises(KeyboardInterrupt):
         comtl.MultitaskRegressor(cv=4).fit(X, y, task=task)
 

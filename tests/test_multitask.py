@@ -9,7 +9,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from comtl import HierarchicalRegressor, MultitaskClassifier, MultitaskRegressor
 from comtl.datasets import make_syn4
 from comtl.hierarchical.coregionalised import CoregionalisedRidgeRegressor
-from comtl.stacking.default_members import default_classification_members
+from comtl.stacking.default_members import default_members
+from comtl.stacking.members import Shape
 
 
 @parametrize_with_checks(
@@ -169,9 +170,10 @@ def test_classes_of_a_single_task_have_one_hierarchical_member():
     X = rng.normal(size=(60, 3))
     y = (X @ rng.normal(size=(3, 4))).argmax(axis=1)
     one = MultitaskClassifier(cv=2).fit(X, y)
-    names = list(default_classification_members(3, 4, together=1, sparse=False))
+    names = [one.name for one in default_members(Shape(3, 4, 1), classification=True)]
     assert set(one.weights_) <= set(names)
     kinds = [name for name in names if name.split()[0] not in ("bifactor", "factored")]
     assert kinds == ["pooled", "independent", "intercept"]
-    assert "full" in default_classification_members(3, 12, together=3, sparse=False)
+    more = default_members(Shape(3, 12, 3), classification=True)
+    assert "full" in [one.name for one in more]
     assert one.score(X, y) > 0.8

@@ -2,19 +2,16 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.model_selection import KFold, PredefinedSplit
 
 from comtl import MultitaskClassifier, MultitaskRegressor
-from comtl.hierarchical.population import Population
-from comtl.linear import OutputColumns
+from comtl.engine.problem import cell_grams
+from comtl.hierarchical import population
+from comtl.losses import Squared
 from comtl.rows.fit_input import FitInput
-from comtl.stacking.default_members import (
-    default_classification_members,
-    default_regression_members,
-)
-from comtl.stacking.shared_fits import WholeSums, fit_members, population_for
+from comtl.stacking.default_members import default_members
+from comtl.stacking.members import Shape, Shared
+from comtl.stacking.stack import fit_all
 
 
 def table(rows=20, tasks=6, features=3, seed=0):
@@ -36,66 +33,39 @@ def cells(schema, X, y, task):
 def test_members_fitted_together_are_those_fitted_alone(classes, rows, features):
     X, y, task = table(rows, features=features)
     stack = MultitaskClassifier() if classes else MultitaskRegressor()
-    make = default_classification_members if classes else default_regression_members
-    members = make(features, 6, together=6, sparse=False)
     data = cells(stack, X, y > np.median(y) if classes else y, task)
-    columns = OutputColumns.of(data)
-    found = fit_members(list(members.values()), data, columns, population_for(stack, data, columns))
-    for name, member in zip(members, found, strict=True):
-        if name.startswith(("factor ", "full")):
+    members = default_members(Shape.of(data), classification=classes)
+    shared = Shared(lambda: data, members)
+    for member, found in zip(members, fit_all(members, shared.rows(), shared, None), strict=True):
+        if member.name.startswith(("factor ", "full")):
             continue  # They start from simpler fits, and are not taken to their tops.
-        alone = members[name]
-        alone._learn(data, columns)
+        member.model._learn(data, shared.columns)
         np.testing.assert_allclose(
-            member._linear.coef, alone._linear.coef, rtol=1e-6, atol=1e-8, err_msg=name
+            found.linear.coef,
+            member.model._linear.coef,
+            rtol=1e-6,
+            atol=1e-8,
+            err_msg=member.name,
         )
 
 
-def test_members_ask_for_the_grams_of_all_cells_once():
+def test_members_ask_for_the_grams_of_all_rows_once(monkeypatch):
     X, y, task = table(rows=30)
-    made = []
-    whole = MultitaskRegressor._table
+    data, made = cells(MultitaskRegressor(), X, y, task), []
 
-    class Counted(MultitaskRegressor):
-        def _table(self, data, hinges):
-            found = whole(self, data, hinges)
-            made.append(found.population)
-            return found
+    def counted(*given):
+        made.append(given)
+        return cell_grams(*given)
 
-    Counted().fit(X, y, task=task)
-    (population,) = made
-    assert "sums" in vars(population)
-    assert population.datafit(Counted()._loss(), 3, 6) is population.sums
-    assert population.gaussian(heteroscedastic=True).data.sums is population.sums
-
-
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 10_000), share=st.floats(0.05, 0.9), shared=st.booleans())
-def test_sums_of_the_rest_follow_from_those_of_all(seed, share, shared):
-    rng = np.random.default_rng(seed)
-    schema = MultitaskRegressor()
-    if shared:
-        X, task = rng.normal(size=(24, 3)), None
-        y = rng.normal(size=(24, 4))
-    else:
-        X, y, task = table(rows=8, seed=seed)
-    held = rng.random(len(X)) < share
-    held[:2], held[-2:] = True, False
-    all_cells, rest, few = (
-        cells(schema, X[part], y[part], None if task is None else task[part])
-        for part in (slice(None), ~held, held)
-    )
-    whole, direct = (
-        Population.of(data, standardize=True, classification=False) for data in (all_cells, rest)
-    )
-    models = list(default_regression_members(3, 6, together=6, sparse=False).values())
-    found = WholeSums.of(whole, models).without(few, direct)
-    assert found.known_moments is not None and direct.known_moments is None
-    for name in ("gram", "moment", "energy"):
-        expected = getattr(direct.sums, name)
-        np.testing.assert_allclose(
-            getattr(found.sums, name), expected, atol=1e-9 * np.abs(expected).max(), err_msg=name
-        )
+    monkeypatch.setattr(population, "cell_grams", counted)
+    members = default_members(Shape.of(data), classification=False)
+    shared = Shared(lambda: data, members)
+    fit_all(members, shared.rows(), shared, None)
+    # Those of columns on one scale, and of columns as given.
+    assert len(made) == 2
+    found = shared.population()
+    assert found.datafit(Squared(), 3, 6) is found.sums
+    assert found.gaussian(heteroscedastic=True).data is found.sums
 
 
 @pytest.mark.parametrize("dtype, outlier", [(np.float32, 1e5), (np.float64, 1e9)])

@@ -240,16 +240,17 @@ class OutputColumns:
             return np.ones((1, n_tasks), dtype=bool)
         return np.stack([self.label == c for c in range(self.index.shape[1])])
 
-    def places(self, codes: np.ndarray) -> np.ndarray:
-        """Columns of all classes for rows of some tasks; -1 for a class that a task never saw.
+    @property
+    def places(self) -> np.ndarray:
+        """Column of each task and class, last of an unseen task; -1 for a class it has not.
 
-        An unseen task, of code -1, has every class of the fit: its columns are the means, which
-        stand behind those of the tasks.
+        An unseen task has every class of the fit: their means stand behind the columns.
         """
-        assert self.index is not None
+        if self.index is None:
+            return np.arange(len(self.task) + 1)[:, None]
         means = np.arange(self.index.shape[1]) + len(self.task)
         means = np.where((self.index >= 0).any(axis=0), means, -1)
-        return np.concatenate([self.index, means[None, :]])[codes]
+        return np.concatenate([self.index, means[None, :]])
 
     def by_task(self, values: Array) -> Array:
         """Values of the columns for each task, beyond two classes for each task and class."""

@@ -74,33 +74,6 @@ class GramDatafit(Datafit):
         energy = xp.sum(weights[:, None] * Y**2, axis=0)
         return cls(gram[None, :, :], moment.T, energy)
 
-    def less(self, part: GramDatafit, task_index: np.ndarray) -> GramDatafit:
-        """Sums without those of some observations; ``task_index`` numbers the tasks of these."""
-        gram, moment, energy = self.gram + 0.0, self.moment + 0.0, self.energy + 0.0
-        gram[task_index if gram.shape[0] > 1 else slice(None)] -= part.gram
-        moment[task_index] -= part.moment
-        energy[task_index] -= part.energy
-        return GramDatafit(gram, moment, energy)
-
-    def of_tasks(self, tasks: np.ndarray) -> GramDatafit:
-        gram = self.gram[tasks] if self.gram.shape[0] > 1 else self.gram
-        return GramDatafit(gram, self.moment[tasks], self.energy[tasks])
-
-    def rescaled(
-        self, rows: tuple[np.ndarray, np.ndarray], target: tuple[float, float]
-    ) -> GramDatafit:
-        """Sums of the same observations with rows and targets times the first, plus the second."""
-        (scale, shift), (unit, more) = rows, target
-        size = self.n_features
-        turn = np.eye(size + 1, dtype=self.gram.dtype)
-        turn[:size, :size] *= scale[:, None]
-        turn[:size, size] = shift
-        gram = turn @ self.gram @ turn.T
-        counts = self.gram[:, -1, -1]
-        moment = (unit * self.moment + more * self.gram[:, -1]) @ turn.T
-        energy = unit**2 * self.energy + 2.0 * unit * more * self.moment[:, -1] + more**2 * counts
-        return GramDatafit(gram, moment, energy)
-
     @property
     def double(self) -> GramDatafit:
         xp = namespace(self.gram)

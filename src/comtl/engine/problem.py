@@ -53,14 +53,6 @@ class Scaling:
         """User's intercepts; ``centre_offset`` is each task's weights times the feature shift."""
         return self.target_scale * (intercepts - centre_offset) + self.target_shift
 
-    def turned(self, sums: GramDatafit, units: Scaling) -> GramDatafit:
-        """Sums in these units from those in other units, without the observations."""
-        known = units.inverse_scale > 0.0
-        scale = np.where(known, self.inverse_scale / np.where(known, units.inverse_scale, 1.0), 0.0)
-        target = units.target_scale / self.target_scale
-        more = (units.target_shift - self.target_shift) / self.target_scale
-        return sums.rescaled((scale, scale * units.shift - self.shift), (target, more))
-
     def linear(self, factors: Factors) -> LinearTasks:
         directions, shared = factors.feature_loadings, factors.shared
         centre_offset = factors.G @ (self.shift @ directions) + self.shift @ shared

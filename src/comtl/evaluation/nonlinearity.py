@@ -10,11 +10,14 @@ from sklearn.base import clone
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
 from ..linear import OutputColumns
 from ..rows.fit_input import FitInput
-from ..stacking.candidates import Candidate
+from ..rows.observations import Observations
 from ..stacking.default_members import is_wide
 from ..stacking.hinges import Hinges
+from ..stacking.member_estimators import HierarchicalMember, public_member
+from ..stacking.members import Shared
 from ..stacking.multitask import MultitaskModel
-from ..stacking.shared_fits import fit_members
+from ..stacking.stack import fit_all
+from ..stacking.stack_rows import StackRows
 
 MIN_LOG_EVIDENCE = 3.0
 """Log marginal likelihood, twenty to one, from which hinges are worth a try; see
@@ -74,13 +77,14 @@ def nonlinearity_evidence(
         return 0.0
     # Stacks take weights as they are, but as a number of rows they would decide alone.
     data = replace(data, weights=data.weights / data.weights.mean())
-    with_hinges, without = (schema._table(data, one) for one in (hinges, Hinges.none()))
-    return _log_evidence(schema, with_hinges) - _log_evidence(schema, without)
+    bent, plain = (StackRows.of(rows, schema, data, one) for one in (hinges, Hinges.none()))
+    return _evidence(bent.prepared(data)) - _evidence(plain.prepared(data))
 
 
-def _log_evidence(schema: MultitaskModel, table: Candidate) -> float:
+def _evidence(data: Observations) -> float:
     """Log marginal likelihood of a mixed model of the observations."""
-    kind = HierarchicalClassifier if schema._classification else HierarchicalRegressor
+    kind = HierarchicalRegressor if data.classes is None else HierarchicalClassifier
     mixed = kind("isotropic", shrink_common=True, max_iter=MOST_STEPS)
-    (fitted,) = fit_members([mixed], table.data, table.columns, table.population)
-    return float(fitted.log_evidence_)
+    shared = Shared(lambda: data)
+    (fitted,) = fit_all([HierarchicalMember("mixed", mixed)], shared.rows(), shared, None)
+    return float(public_member(fitted).log_evidence_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from ..arrays import DENSE_BYTES, DENSE_SIDE, segment_sum
 from ..datafits.block_diagonal import TaskBlocks
+from ..engine.problem import Scaling
 from ..engine.progress import SILENT, FitProgress
 from ..linear import LinearTasks, OutputColumns
 from ..losses import Loss, Squared
@@ -55,51 +57,36 @@ class CoregionalisedRidge(TaskModel):
     def _learn(
         self, data: Observations, columns: OutputColumns, watch: FitProgress = SILENT
     ) -> None:
-        learn_related([self], data, columns)
+        self._solve(self._problem(data, columns), data, columns)
 
-    def _keep(
-        self, population: Population, rows: CentredRows, coef: np.ndarray, means: np.ndarray
-    ) -> None:
-        units = population.units
-        self._units, self._seed = units, 0
-        scale = units.target_scale * units.inverse_scale
-        scores = rows.plain_scores(coef)
-        share = rows.root**2
-        intercepts = means - segment_sum(share * scores, rows.offsets) / rows.totals
+    def _problem(self, data: Observations, columns: OutputColumns) -> CentredProblem:
+        """Rows made ready for models of any covariance."""
+        cells = self._binary(data, columns)
+        return CentredProblem.of(
+            cells, standardize=self.standardize, classification=self._classification
+        )
+
+    def _solve(self, problem: CentredProblem, data: Observations, columns: OutputColumns) -> None:
+        """Solve for the weights, and keep them in the user's units."""
+        rows, size, noise = problem.rows, problem.size, problem.noise
+        directions = np.zeros((len(problem.means), 0))
+        if self.n_components:
+            directions = leading(problem.relation, self.n_components)
+        coef = solve_related(rows, problem.target, directions, self.rest * size, self.noise * noise)
+        self._describe(data, columns)
+        units = self._units = problem.units
+        self._seed = 0
+        share = rows.root**2 * rows.plain_scores(coef)
+        intercepts = problem.means - segment_sum(share, rows.offsets) / rows.totals
         intercepts = units.target_shift + units.target_scale * intercepts
-        linear = LinearTasks.of_weights(coef * scale, intercepts)
+        linear = LinearTasks.of_weights(
+            coef * (units.target_scale * units.inverse_scale), intercepts
+        )
         self._widths = linear.directions.shape[1], linear.directions.shape[1]
         self._set_linear(linear)
 
     def _clusters(self) -> tuple[int | None, int | None]:
         return None, None
-
-
-def learn_related(
-    models: list[CoregionalisedRidge], data: Observations, columns: OutputColumns
-) -> None:
-    """Fit several models to the same observations; rows and moments are shared."""
-    if not models:
-        return
-    first = models[0]
-    population = Population.of(
-        first._binary(data, columns),
-        standardize=first.standardize,
-        classification=first._classification,
-    )
-    cells = population.cells
-    rows = CentredRows(population.row_design, cells.weights, cells.offsets)
-    target = rows.center(rows.root * population.target)
-    means = segment_sum(cells.weights * population.target, cells.offsets) / rows.totals
-    size, noise = ridge_scales(rows, target)
-    relation = np.zeros((len(means), len(means)))
-    if any(model.n_components for model in models):
-        relation = task_relation(rows, target, size, noise)
-    for model in models:
-        directions = leading(relation, model.n_components)
-        coef = solve_related(rows, target, directions, model.rest * size, model.noise * noise)
-        model._describe(data, columns)
-        model._keep(population, rows, coef, means)
 
 
 def has_room(n_features: int, n_tasks: int) -> bool:
@@ -155,6 +142,32 @@ class CentredRows:
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Centred rows times the weights (T, P) of their own task."""
         return self.center(self.root * self.plain_scores(weights))
+
+
+@dataclass(frozen=True, eq=False)
+class CentredProblem:
+    """Centred rows and targets, the tasks' means, and the variances of weights and noise."""
+
+    units: Scaling
+    rows: CentredRows
+    target: np.ndarray
+    means: np.ndarray
+    size: float
+    noise: float
+
+    @classmethod
+    def of(cls, cells: Observations, *, standardize: bool, classification: bool) -> CentredProblem:
+        """Rows of observations, as the engine takes them."""
+        found = Population.of(cells, standardize=standardize, classification=classification)
+        rows = CentredRows(found.row_design, cells.weights, cells.offsets)
+        target = rows.center(rows.root * found.target)
+        means = segment_sum(cells.weights * found.target, cells.offsets) / rows.totals
+        return cls(found.units, rows, target, means, *ridge_scales(rows, target))
+
+    @cached_property
+    def relation(self) -> np.ndarray:
+        """Relation between tasks."""
+        return task_relation(self.rows, self.target, self.size, self.noise)
 
 
 TASKS, ROWS = 64, 400

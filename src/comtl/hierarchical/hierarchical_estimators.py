@@ -77,8 +77,7 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
     def _likelihood(self, population: Population) -> Likelihood:
         return population.gaussian(heteroscedastic=self.noise == "task")
 
-    def _keep(self, stages: list[EMIteration], *args: Any) -> None:
-        super()._keep(stages, *args)
+    def _keep_variances(self, stages: list[EMIteration]) -> None:
         self._spread: PredictiveVariance | None = PredictiveVariance.of(stages[0])
 
     @property
@@ -100,18 +99,15 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
         covariance = asarray_like(covariance, scale, scale.dtype if on_device(scale) else None)
         return scale[:, None] * covariance * scale
 
-    def _forget_spread(self) -> None:
-        """Drop what error bars alone need: a square of the features for every task."""
-        self._spread = None
-
     def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
-        if self._spread is None:
+        spread = vars(self).get("_spread")
+        if spread is None:
             raise ValueError(
                 "A member of a stack keeps no error bars of its own: ask the stack for them, or "
                 f"fit {self!r} by itself."
             )
         rows, xp = self._units.design(X), namespace(self._units.shift)
-        spread = self._spread.beside(self._units.shift)
+        spread = spread.beside(self._units.shift)
         blocks = [
             spread.variances(
                 with_ones(rows.dense_rows(start, stop)),

@@ -109,7 +109,10 @@ class HierarchicalModel(TaskModel):
         self, data: Observations, columns: OutputColumns, watch: FitProgress = SILENT
     ) -> None:
         populations = populations_of(self._population(data, columns), columns)
-        self._fit_em(populations, data, columns, watch=watch)
+        self._keep_variances(self._fit_em(populations, data, columns, watch=watch))
+
+    def _keep_variances(self, stages: list[EMIteration]) -> None:
+        """Keep what intervals need: a square of the features for every task."""
 
     def _fit_em(
         self,
@@ -119,8 +122,11 @@ class HierarchicalModel(TaskModel):
         starts: Sequence[Prior | None] = (),
         *,
         watch: FitProgress = SILENT,
-    ) -> None:
-        """Fit by EM, every class on its own; ``starts`` are simpler fits, where there are some."""
+    ) -> list[EMIteration]:
+        """Raise the marginal likelihood to its top, for every class on its own.
+
+        ``starts`` holds the outcome of simpler fits, where there are some.
+        """
         stages, history = [], []
         with progress_shown(self.verbose), single_blas():
             for own, start in zip(populations, starts or [None] * len(populations), strict=True):
@@ -137,6 +143,7 @@ class HierarchicalModel(TaskModel):
                 stages.append(stage)
                 history.append(path)
         self._keep(stages, history, populations[0], data, columns)
+        return stages
 
     def _watched(self, steps: Any, watch: FitProgress) -> tuple[list[float], EMIteration]:
         path: list[float] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -51,8 +50,6 @@ class Population:
     cells: Observations
     target: np.ndarray
     units: Scaling
-    known_moments: Callable[[], tuple[GramDatafit, Scaling]] | None = None
-    """Sums of the same observations in other units, where they are known."""
 
     @classmethod
     def of(cls, cells: Observations, *, standardize: bool, classification: bool) -> Population:
@@ -81,7 +78,7 @@ class Population:
             tasks=self.cells.tasks[columns],
             rows=cells if self.cells.rows is None else self.cells.rows[cells],
         )
-        return replace(self, cells=part, target=take(self.target, cells), known_moments=None)
+        return replace(self, cells=part, target=take(self.target, cells))
 
     @property
     def size(self) -> tuple[int, int]:
@@ -98,8 +95,7 @@ class Population:
         """Return the same observations with columns that keep their spread among each other."""
         design = evenly_scaled(self.design)
         units = replace(self.units, shift=design.shift, inverse_scale=design.inverse_scale)
-        known = None if on_device(self.cells.X) else lambda: (self.sums, self.units)
-        return replace(self, design=design, units=units, known_moments=known)
+        return replace(self, design=design, units=units)
 
     @property
     def by_rows(self) -> bool:
@@ -118,8 +114,6 @@ class Population:
     @cached_property
     def sums(self) -> GramDatafit:
         """Second moments of each task's observations."""
-        if self.known_moments is not None:
-            return self.units.turned(*self.known_moments())
         return cell_grams(self.cells, self.design, self.target)
 
     @cached_property

@@ -173,10 +173,9 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
 
     def _decisions(self, X: Any, codes: np.ndarray | None) -> tuple[Array, Array | None]:
         """Scores, and beyond two classes which of them belong to classes the task saw."""
-        index = self._columns.index
-        if codes is None or index is None:
+        if codes is None or self._columns.index is None:
             return self._scores(X, codes), None
-        places = self._columns.places(codes)
+        places = self._columns.places[codes]
         seen = places >= 0
         scores = self._scores(X, np.maximum(places, 0))
         xp = namespace(scores)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize, nnls
 
-from ..losses import Logistic
+from ..losses import Logistic, Loss
 
 CHANCE = 4.0
 """Of how many weights the noise may be what the best ones gain over a single member; see
@@ -33,6 +33,17 @@ def blend_squared(
     alone = np.eye(len(best))[base]
     left, more = (float(np.sum((aim - rows @ one) ** 2)) for one in (best, alone))
     return _shrink_towards(best, alone, more - left, left / float(weights.sum()))
+
+
+def blend(
+    loss: Loss, scores: np.ndarray, target: np.ndarray, weights: np.ndarray, base: int | None
+) -> tuple[np.ndarray, float]:
+    """Weight of each member for a loss, drawn to one of them, and what is added to every score."""
+    if not loss.quadratic:
+        return blend_logistic(scores, target, weights, base)
+    center = float(np.average(target, weights=weights))
+    shares = blend_squared(scores - center, target - center, weights, base)
+    return shares, center * (1.0 - float(shares.sum()))
 
 
 def row_counts(weights: np.ndarray) -> np.ndarray:

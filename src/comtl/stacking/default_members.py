@@ -21,7 +21,8 @@ from ..hierarchical.coregionalised import (
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
 from ..hierarchical.population import too_wide
 from ..models.cofactor_estimators import BiFactorClassifier, BiFactorRegressor
-from ..models.task_model import TaskModel
+from .member_estimators import FactorMember, HierarchicalMember, WideMember
+from .members import Member, Shape
 
 STEPS, FEWER_STEPS = 40, 20
 """Steps of a member's fit: the marginal likelihood has nearly reached its top; see
@@ -36,58 +37,66 @@ PENALTIES = (0.03, 0.3, 3.0)
 RIDGES = (10.0, 30.0)
 RELATED, NOISES = (1, 3), (1.0, 3.0, 10.0, 30.0)
 TEXT = {"standardize": False, "loss": "squared", "smoothing": 10.0, "alpha_task": 1.0}
+REGRESSORS: dict[str, Any] = {
+    "pooled": PooledRegressor,
+    "independent": IndependentRegressor,
+    "hierarchical": HierarchicalRegressor,
+    "related": CoregionalisedRidgeRegressor,
+    "bifactor": BiFactorRegressor,
+    "factored": FactoredRegressor,
+}
+CLASSIFIERS: dict[str, Any] = {
+    "pooled": PooledClassifier,
+    "independent": IndependentClassifier,
+    "hierarchical": HierarchicalClassifier,
+    "related": CoregionalisedRidgeClassifier,
+    "bifactor": BiFactorClassifier,
+    "factored": FactoredClassifier,
+}
 
 
-def default_regression_members(
-    n_features: int, n_tasks: int, *, together: int, sparse: bool
-) -> dict[str, TaskModel]:
-    """Members for values, by name.
+def default_members(shape: Shape, *, classification: bool) -> list[Member]:
+    """Members worth their time at this size, simpler structures before those that start from them.
 
-    ``together`` is the number of tasks that share a prior.
+    Classes of a single task have nothing that tells structures apart.
     """
-    return _members(
-        {
-            "pooled": PooledRegressor,
-            "independent": IndependentRegressor,
-            "hierarchical": HierarchicalRegressor,
-            "related": CoregionalisedRidgeRegressor,
-            "bifactor": BiFactorRegressor,
-            "factored": FactoredRegressor,
-        },
-        n_features,
-        n_tasks,
-        together,
-        sparse,
-    )
+    kinds = CLASSIFIERS if classification else REGRESSORS
+    P, T = shape.n_features, shape.n_columns
+    wide = is_wide(P, T)
+    # Columns of text are of one scale as they are.
+    text = wide and shape.sparse
+    scaled = {"standardize": not text}
+    plain = {**scaled, "random_state": 0}
+    members: list[Member] = [FactorMember("pooled", kinds["pooled"](1.0, **plain))]
+    related = wide and has_room(P, T)
+    if T > 1 and not related and P <= DENSE_SIDE:
+        members.append(FactorMember("independent", kinds["independent"](1.0, **plain)))
+    if not wide:
+        members += _hierarchical(kinds["hierarchical"], shape, classification=classification)
+    if min(P, T) < 2:
+        return members
+    if related:
+        # Cheaper than a Gram for each task.
+        members.append(WideMember("independent", kinds["related"](0, rest=1.0, **scaled)))
+        members += [
+            WideMember(
+                f"related {count}, {noise:g}", kinds["related"](count, noise=noise, **scaled)
+            )
+            for count in RELATED
+            for noise in NOISES
+        ]
+    if text:
+        return [*members, FactorMember("bifactor", kinds["bifactor"](10, random_state=0, **TEXT))]
+    for kind, penalties in (("bifactor", PENALTIES), ("factored", RIDGES)):
+        members += [
+            FactorMember(f"{kind} {one:g}", kinds[kind](RANK, alpha_task=one, random_state=0))
+            for one in penalties
+        ]
+    return members
 
 
-def default_classification_members(
-    n_features: int, n_tasks: int, *, together: int, sparse: bool
-) -> dict[str, TaskModel]:
-    """Members for classes, by name.
-
-    ``n_tasks`` counts the classes of a task beyond two, and ``together`` the tasks of one class,
-    which share a prior: classes of a single task have nothing that tells structures apart.
-    """
-    return _members(
-        {
-            "pooled": PooledClassifier,
-            "independent": IndependentClassifier,
-            "hierarchical": HierarchicalClassifier,
-            "related": CoregionalisedRidgeClassifier,
-            "bifactor": BiFactorClassifier,
-            "factored": FactoredClassifier,
-        },
-        n_features,
-        n_tasks,
-        together,
-        sparse,
-    )
-
-
-def reference_member(library: dict[str, TaskModel]) -> int | None:
+def reference_member(names: list[str]) -> int | None:
     """Number of the member that serves where rows are too few to tell: the mixed model."""
-    names = list(library)
     known = [name for name in ("isotropic", "intercept") if name in names]
     return names.index(known[0]) if known else None
 
@@ -101,47 +110,18 @@ def _work(n_features: int, n_tasks: int) -> int:
     return n_tasks * (n_features + 1) ** 3
 
 
-def _members(
-    kinds: dict[str, Any], P: int, T: int, together: int, sparse: bool
-) -> dict[str, TaskModel]:
-    wide = is_wide(P, T)
-    # Columns of text are of one scale as they are.
-    scaled = {"standardize": not (wide and sparse)}
-    plain = {**scaled, "random_state": 0}
-    members: dict[str, TaskModel] = {"pooled": kinds["pooled"](1.0, **plain)}
-    related = wide and has_room(P, T)
-    if T > 1 and not related and P <= DENSE_SIDE:
-        members["independent"] = kinds["independent"](1.0, **plain)
-    if not wide:
-        structures = _structures(P, together)
-        steps = STEPS
-        if _work(P, T) > LITTLE_WORK:
-            structures = {name: structures[name] for name in FEWER if name in structures}
-            steps = FEWER_STEPS
-        for name, setting in structures.items():
-            if "noise" not in setting or kinds["hierarchical"] is HierarchicalRegressor:
-                # Guesses gain by it: benchmarks/bench_shrinking.md.
-                common = {"shrink_common": True, "max_iter": steps}
-                members[name] = kinds["hierarchical"](**setting, **common)
-    if min(P, T) < 2:
-        return members
-    if related:
-        # Cheaper than a Gram for each task.
-        members["independent"] = kinds["related"](0, rest=1.0, **scaled)
-        for count in RELATED:
-            for noise in NOISES:
-                member = kinds["related"](count, noise=noise, **scaled)
-                members[f"related {count}, {noise:g}"] = member
-    if wide and sparse:
-        members["bifactor"] = kinds["bifactor"](10, random_state=0, **TEXT)
-        return members
-    for penalty in PENALTIES:
-        member = kinds["bifactor"](RANK, alpha_task=penalty, random_state=0)
-        members[f"bifactor {penalty:g}"] = member
-    for penalty in RIDGES:
-        member = kinds["factored"](RANK, alpha_task=penalty, random_state=0)
-        members[f"factored {penalty:g}"] = member
-    return members
+def _hierarchical(kind: Any, shape: Shape, *, classification: bool) -> list[Member]:
+    structures, steps = _structures(shape.n_features, shape.n_tasks), STEPS
+    if _work(shape.n_features, shape.n_columns) > LITTLE_WORK:
+        structures = {name: structures[name] for name in FEWER if name in structures}
+        steps = FEWER_STEPS
+    # Guesses gain by shrinking what tasks have in common: benchmarks/bench_shrinking.md.
+    common = {"shrink_common": True, "max_iter": steps}
+    return [
+        HierarchicalMember(name, kind(**setting, **common))
+        for name, setting in structures.items()
+        if "noise" not in setting or not classification
+    ]
 
 
 def _structures(n_features: int, n_tasks: int) -> dict[str, dict[str, Any]]:

@@ -16,7 +16,6 @@ from scipy.special import gammaln
 from scipy.stats import norm, t
 
 from ..saving.registry import saved
-from .quantiles import quantiles
 
 PRIOR_ROWS, LOG_PRIOR_ROWS_SD = 8.0, 1.5
 """Rows that the common variance counts for where tasks are too few to tell, and the spread of the
@@ -178,3 +177,15 @@ def _as_t(score: float, df: np.ndarray) -> np.ndarray:
         * max(size / MAX_NORMAL_SCORE, 1.0)
         * t.isf(norm.sf(min(size, MAX_NORMAL_SCORE)), df)
     )
+
+
+def quantiles(values: np.ndarray, weights: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Values below which shares of the rows lie, in proportion between two rows."""
+    order = np.argsort(values, kind="stable")
+    values, reached = values[order], np.cumsum(weights[order])
+    place = shares * max(reached[-1] - 1.0, 0.0)
+    low, high = (
+        values[np.minimum(np.searchsorted(reached, end, side="right"), len(values) - 1)]
+        for end in (np.floor(place), np.ceil(place))
+    )
+    return low + (place - np.floor(place)) * (high - low)

@@ -8,23 +8,19 @@ from typing import Annotated, Any
 import numpy as np
 from scipy.special import expit
 
-from ..arrays import asarray_like, on_device, to_numpy, weighted_mean
+from ..arrays import asarray_like, on_device, weighted_mean
 from ..hierarchical.intervals_mixin import IntervalMixin
 from ..losses import Logistic, Loss, Squared
 from ..models.fields import Checkpoint, TaskColumn, UnseenTask, Verbose
 from ..models.outputs import ClassifierOutputs
-from ..models.task_model import TaskModel
 from ..parameters import Doc, documented, former_name, one_of
 from ..rows.observations import Observations
-from ..rows.reading import encode_tasks
 from ..saving import ModelFileError
 from ..saving.registry import belongs
-from .blending import blend_logistic, blend_squared, row_counts
-from .candidates import HeldOutScores
-from .default_members import default_classification_members, default_regression_members
+from .blending import row_counts
 from .error_model import ErrorModel
 from .multitask import MultitaskModel
-from .target_scaling import TargetScaling
+from .stack import FittedStack, Stack
 from .thresholds import METRICS, best_thresholds
 
 Basis = Annotated[
@@ -83,33 +79,22 @@ class MultitaskRegressor(IntervalMixin, MultitaskModel):
     def _loss(self) -> Loss:
         return Squared()
 
-    def _library(
-        self, size: tuple[int, int], *, together: int, sparse: bool
-    ) -> dict[str, TaskModel]:
-        return default_regression_members(*size, together=together, sparse=sparse)
-
-    def _member_scores(self, member: TaskModel, test: Observations) -> np.ndarray:
-        codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
-        return member._cell_scores(test, codes)
-
-    def _member_targets(self, member: TaskModel, test: Observations) -> tuple[np.ndarray, ...]:
-        return test.y, test.weights, test.codes
-
-    def _stack(self, held: HeldOutScores, base: int | None) -> tuple[np.ndarray, float]:
-        center = float(np.average(held.target, weights=held.weights))
-        shares = blend_squared(held.scores - center, held.target - center, held.weights, base)
-        return shares, center * (1.0 - float(shares.sum()))
-
-    def _fit_error_model(
-        self, held: HeldOutScores, scores: np.ndarray, data: Observations, units: TargetScaling
+    def _keep(
+        self,
+        stack: Stack,
+        fitted: FittedStack,
+        data: Observations,
+        thresholds: np.ndarray | float = 0.0,
     ) -> None:
+        super()._keep(stack, fitted, data, thresholds)
+        held, units = stack.held, stack.rows.units
         # What tasks say of their rows, against what would be said of a task never seen.
         gap = self._cell_scores(data, data.codes) - self._cell_scores(
             data, np.full_like(data.codes, -1)
         )
         gap = gap / asarray_like(units.scale[data.codes], gap, gap.dtype)
         between = weighted_mean(gap**2, data.weights)
-        errors, weights = held.target - scores, row_counts(held.weights)
+        errors, weights = held.y - stack.score, row_counts(held.weights)
         found = ErrorModel.of(errors, weights, held.task, data.n_tasks, between)
         self._residuals = found.in_units(np.append(units.scale, units.scale.mean()))
 
@@ -177,43 +162,19 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
     def _loss(self) -> Loss:
         return Logistic()
 
-    def _library(
-        self, size: tuple[int, int], *, together: int, sparse: bool
-    ) -> dict[str, TaskModel]:
-        return default_classification_members(*size, together=together, sparse=sparse)
-
-    def _member_scores(self, member: TaskModel, test: Observations) -> np.ndarray:
-        assert isinstance(member, ClassifierOutputs)
-        codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
-        if member._columns.index is None:
-            return member._cell_scores(test, codes)
-        scores, seen = map(to_numpy, member._decisions(test.X, codes))
-        assert seen is not None
-        return scores[seen]
-
-    def _member_targets(self, member: TaskModel, test: Observations) -> tuple[np.ndarray, ...]:
-        assert isinstance(member, ClassifierOutputs)
-        if member._columns.index is None:
-            return np.where(test.y == 1, 1.0, -1.0), test.weights, test.codes
-        codes = encode_tasks(test.tasks, member.tasks_)[test.codes]
-        seen = to_numpy(member._decisions(test.X, codes)[1])
-        assert seen is not None
-        cell, label = np.nonzero(seen)
-        weights = to_numpy(test.weights)[cell]
-        return np.where(test.y[cell] == label, 1.0, -1.0), weights, test.codes[cell]
-
-    def _stack(self, held: HeldOutScores, base: int | None) -> tuple[np.ndarray, float]:
-        return blend_logistic(held.scores, held.target, held.weights, base)
-
-    def _fit_thresholds(
-        self, held: HeldOutScores, scores: np.ndarray, n_tasks: int
-    ) -> np.ndarray | float:
-        self.thresholds_ = np.zeros(n_tasks)
-        if self.threshold is None:
-            return 0.0
-        told = scores, expit(scores), held.weights, held.task
-        self.thresholds_ = best_thresholds(self.threshold, *told, n_tasks)
-        return self.thresholds_
+    def _keep(
+        self,
+        stack: Stack,
+        fitted: FittedStack,
+        data: Observations,
+        thresholds: np.ndarray | float = 0.0,
+    ) -> None:
+        self.thresholds_ = np.zeros(data.n_tasks)
+        if self.threshold is not None:
+            held, scores = stack.held, stack.score
+            rows = scores, expit(scores), held.weights, held.task
+            self.thresholds_ = thresholds = best_thresholds(self.threshold, *rows, data.n_tasks)
+        super()._keep(stack, fitted, data, thresholds)
 
     def _thresholds_of(self, codes: np.ndarray | None) -> np.ndarray:
         # A task never seen has the mean intercept, and with it the mean threshold.
@@ -238,8 +199,3 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
                 f"threshold={self.threshold!r} is a threshold between two classes, but y has "
                 f"{len(data.classes)}; leave threshold=None."
             )
-
-    def _fit_error_model(
-        self, held: HeldOutScores, scores: np.ndarray, data: Observations, units: TargetScaling
-    ) -> None:
-        pass

@@ -1,16 +1,20 @@
-"""Columns of a two-dimensional y in units of their own."""
+"""Rows of a fit as members take them: hinges, and columns of y in units of their own."""
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from ..arrays import Array, asarray_like, to_numpy
 from ..losses.target_units import target_units
+from ..rows.fit_input import FitInput
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
+from .hinges import Hinges
 
 MAX_UNCENTRED_SD = 1e3
 """Spreads from zero beyond which a column is measured from its mean: beside such a level nothing
@@ -74,3 +78,31 @@ class TargetScaling:
             asarray_like(unit[task], coef, coef.dtype) for unit in (self.scale, self.shift)
         )
         return coef * scale[:, None], intercepts * scale + shift
+
+
+@dataclass(frozen=True, eq=False)
+class StackRows:
+    """Rows of a fit as members take them: with hinges, and targets in the units of their columns.
+
+    ``given`` is what the user handed over; ``schema`` reads folds of it.
+    """
+
+    given: FitInput
+    schema: Any
+    hinges: Hinges
+    units: TargetScaling
+    classes: np.ndarray | None
+
+    @classmethod
+    def of(cls, given: FitInput, schema: Any, data: Observations, hinges: Hinges) -> StackRows:
+        """Rows whose observations are known."""
+        return cls(given, copy.copy(schema), hinges, TargetScaling.of(data), data.classes)
+
+    def prepared(self, data: Observations) -> Observations:
+        """Observations with hinges and scaled targets."""
+        return replace(self.units.transform(data), X=self.hinges.expanded(data.X))
+
+    def read(self, numbers: np.ndarray) -> Observations:
+        """Observations of some rows."""
+        part = self.given.take(numbers)
+        return self.prepared(part.read(copy.copy(self.schema), classes=self.classes, partial=True))

@@ -1,0 +1,202 @@
+"""Members of a level above: what they are told, and when they count."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, RepeatedKFold
+
+from comtl import MultitaskClassifier, MultitaskRegressor
+from comtl.engine import checkpoints
+from comtl.engine.problem import OutputColumns
+from comtl.losses import Squared
+from comtl.rows.fit_input import FitInput
+from comtl.stacking import stack as stack_module
+from comtl.stacking.default_members import default_members
+from comtl.stacking.hinges import Hinges
+from comtl.stacking.members import MemberRows, Predicted, Shape
+from comtl.stacking.stack import FoldRun, fit_stack
+from comtl.stacking.stack_rows import StackRows
+
+
+def features(rows, base):
+    X = rows.X if rows.row is None else rows.X[rows.row]
+    return np.column_stack([X, base.score, base.coef])
+
+
+@dataclass(frozen=True)
+class FittedTrees:
+    trees: HistGradientBoostingRegressor
+    linear = None
+
+    def score(self, rows, base):
+        return Predicted(base.score + self.trees.predict(features(rows, base)))
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """Trees on what the stack below leaves."""
+
+    name = "boosted"
+    level = 1
+    seen: list = field(default_factory=list)
+
+    def suits(self, shape):
+        return not shape.sparse and not shape.on_device
+
+    def fit(self, rows, shared, base):
+        self.seen.append((rows, base))
+        trees = HistGradientBoostingRegressor(learning_rate=0.1, max_iter=80, random_state=0)
+        trees.fit(features(rows, base), rows.y - base.score, sample_weight=rows.weights)
+        return FittedTrees(trees)
+
+
+class WithTrees:
+    """A stack with a member on level 1."""
+
+    def _members(self, shape):
+        return [*super()._members(shape), Boosted()]
+
+
+class Values(WithTrees, MultitaskRegressor):
+    pass
+
+
+class Classes(WithTrees, MultitaskClassifier):
+    pass
+
+
+def draw(depth, seed=0, rows=40, tasks=15):
+    """Linear in five columns, and an exclusive or of two of them times a task's effect."""
+    rng = np.random.default_rng(seed)
+    task = np.repeat(np.arange(tasks), rows)
+    X = rng.standard_normal((len(task), 5))
+    slopes = 1.0 + 0.5 * rng.standard_normal((tasks, 5))
+    effect = depth * (1.0 + 0.3 * rng.standard_normal(tasks))
+    y = np.einsum("np,np->n", X, slopes[task]) + effect[task] * np.sign(X[:, 0] * X[:, 1])
+    return X, y + 0.5 * rng.standard_normal(len(task)), task
+
+
+def stacked(members, X, y, task, splits):
+    schema = MultitaskRegressor()
+    given = FitInput(X, y, task)
+    data = given.read(schema)
+    rows = StackRows.of(given, schema, data, Hinges.none())
+    return fit_stack(rows, Shape.of(data), members, splits, Squared(), FoldRun()), data
+
+
+def test_a_member_sees_predictions_made_without_the_row():
+    X, y, task = draw(3.0)
+    below = default_members(Shape(5, 15, 15), classification=False)[:3]
+    splits = list(KFold(3, shuffle=True, random_state=0).split(X))
+    trees = Boosted()
+    stack, data = stacked([*below, trees], X, y, task, splits)
+    names = [one.name for one in stack.members]
+    predicted = [stack.blends[0](part.predicted(names)) for part in stack.parts]
+    for number, (rows, base) in enumerate(trees.seen):
+        others = [other for other in range(3) if other != number]
+        assert sorted(rows.y) == sorted(np.delete(y, splits[number][1]))
+        for what in ("score", "coef"):
+            expected = np.concatenate([getattr(predicted[other], what) for other in others])
+            np.testing.assert_array_equal(getattr(base, what), expected)
+    for number, (_, held) in enumerate(splits):
+        changed = y.copy()
+        changed[held] += np.random.default_rng(1).standard_normal(len(held))
+        found, _ = stacked(below, X, changed, task, splits)
+        one, other = found.parts[number], stack.parts[number]
+        assert not np.array_equal(one.y, other.y)
+        np.testing.assert_array_equal(one.scores, other.scores[:, :3])
+        assert not np.array_equal(found.parts[number - 1].scores, stack.parts[number - 1].scores)
+    trees.seen.clear()
+    fitted = stack.fit_members(data)
+    ((rows, base),) = trees.seen
+    assert len(rows.y) == len(base.score) == len(y)
+    rows = MemberRows.of(data, data.tasks, OutputColumns.of(data))
+    found = fitted.score(rows)
+    assert np.mean((found.score - data.y) ** 2) < 1.0
+    assert found.coef.shape == X.shape
+
+
+def test_it_wins_where_columns_interact():
+    X, y, task = draw(3.0)
+    half = np.arange(len(y)) % 2 == 0
+    plain, model = (
+        kind(cv=3).fit(X[half], y[half], task=task[half]) for kind in (MultitaskRegressor, Values)
+    )
+    assert model.weights_["boosted"] > 0.5
+    assert type(model.members_["boosted"]) is FittedTrees
+    guesses = [one.predict(X[~half], task=task[~half]) for one in (model, plain)]
+    errors = [np.mean((guess - y[~half]) ** 2) for guess in guesses]
+    assert errors[0] < 0.7 * errors[1]
+    low, high = model.predict_interval(X[~half], 0.9, task=task[~half])
+    assert 0.8 < np.mean((low < y[~half]) & (y[~half] < high)) < 0.99
+    assert model.coef_.shape == (15, 5)
+    unseen = model.predict(X[:3], task=[0, 99, 98])
+    np.testing.assert_allclose(unseen[0], model.predict(X[:1], task=[0])[0])
+    assert np.isfinite(unseen).all()
+
+
+def test_it_is_left_out_where_the_truth_is_linear():
+    X, y, task = draw(0.0)
+    plain, model = (kind(cv=3).fit(X, y, task=task) for kind in (MultitaskRegressor, Values))
+    assert model.weights_.get("boosted", 0.0) < 0.05
+    np.testing.assert_allclose(model.predict(X, task=task), plain.predict(X, task=task), atol=0.05)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_it_wins_among_classes(count):
+    X, y, task = draw(4.0, rows=60)
+    labels = np.digitize(y, np.quantile(y, np.arange(1, count) / count))
+    half = np.arange(len(y)) % 2 == 0
+    plain, model = (
+        kind(cv=3).fit(X[half], labels[half], task=task[half])
+        for kind in (MultitaskClassifier, Classes)
+    )
+    assert model.weights_["boosted"] > 0.3
+    hits = [one.score(X[~half], labels[~half], task=task[~half]) for one in (model, plain)]
+    assert hits[0] > hits[1] + 0.02
+
+
+def test_columns_of_a_table_keep_their_units():
+    X, y, _ = draw(3.0, rows=300, tasks=1)
+    units = np.array([1.0, 1e4])
+    Y = np.column_stack([y, y + 0.5 * np.random.default_rng(0).standard_normal(len(y))])
+    one, other = Values(cv=3).fit(X, Y), Values(cv=3).fit(X, Y * units)
+    assert one.weights_["boosted"] > 0.5
+    np.testing.assert_allclose(other.predict(X) / units, one.predict(X), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(
+        one.predict(X, task=np.ones(len(X), int)), one.predict(X)[:, 1], rtol=1e-10
+    )
+
+
+def test_folds_that_hold_rows_out_twice_have_no_level_above():
+    X, y, task = draw(3.0)
+    splits = list(RepeatedKFold(n_splits=3, n_repeats=2, random_state=0).split(X))
+    assert "boosted" not in Values(cv=splits).fit(X, y, task=task).weights_
+    assert "boosted" not in Values(cv=splits[:1]).fit(X, y, task=task).weights_
+
+
+def test_a_level_above_cut_short_is_left_out(monkeypatch):
+    X, y, task = draw(3.0)
+
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stack_module, "fit_fold_above", interrupted)
+    with pytest.warns(ConvergenceWarning, match="next level, which are left out"):
+        assert "boosted" not in Values(cv=2).fit(X, y, task=task).weights_
+
+
+def test_a_fit_with_two_levels_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
+    X, y, task = draw(3.0)
+    path = str(tmp_path / "fit")
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints.Checkpoint, "finish", lambda self: None)
+        whole = Values(cv=2, checkpoint=path).fit(X, y, task=task)
+    calls = []
+    for name in ("fit_fold", "fit_fold_above"):
+        monkeypatch.setattr(stack_module, name, lambda *given: calls.append(given))
+    again = Values(cv=2, checkpoint=path).fit(X, y, task=task)
+    assert not calls and again.weights_ == whole.weights_
