@@ -115,7 +115,7 @@ def test_a_member_sees_predictions_made_without_the_row():
     assert len(rows.y) == len(base.score) == len(y)
     rows = MemberRows.of(data, data.tasks, OutputColumns.of(data))
     found = fitted.score(rows)
-    assert np.mean((found.score - data.y) ** 2) < 1.0
+    assert np.mean((found.score - data.y) ** 2) < 2.0
     assert found.coef.shape == X.shape
 
 

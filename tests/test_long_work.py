@@ -42,7 +42,7 @@ def counted(write):
         if not left:
             os.kill(os.getpid(), signal.SIGKILL)
     return put
-Checkpoint.save_later, Checkpoint.save = counted(Checkpoint.save_later), counted(Checkpoint.save)
+Checkpoint.save, Checkpoint.save_later = map(counted, (Checkpoint.save, Checkpoint.save_later))
 """
 MODELS = {
     "BiFactorRegressor": "comtl.BiFactorRegressor(3, tol=1e-7, random_state=0, checkpoint=path)",
