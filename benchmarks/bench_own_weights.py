@@ -60,7 +60,7 @@ def product_times(X, tasks: int, loadings: np.ndarray) -> tuple[float, float, bo
     F, none = np.ones((X.shape[1], loadings.shape[1])), np.zeros(tasks)
 
     def work(own: bool) -> None:
-        with mock.patch.object(rows_module, "block_diagonal_is_cheaper", lambda *_, plain: own):
+        with mock.patch.object(rows_module, "blocks_are_cheaper", lambda *_, plain: own):
             datafit.run(F, loadings, none, lambda cells, score: score, loadings)
 
     full, own = best(lambda: work(False), lambda: work(True))

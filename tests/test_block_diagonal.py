@@ -10,7 +10,7 @@ from scipy import sparse
 
 from comtl.datafits import block_diagonal as unmixed
 from comtl.datafits import rows_datafit as rows_module
-from comtl.datafits.block_diagonal import TaskBlocks, block_diagonal_is_cheaper
+from comtl.datafits.block_diagonal import TaskBlocks, blocks_are_cheaper
 from comtl.rows import blocks as blocks_module
 from comtl.rows.blocks import RowBlocks
 from wide_rows import wide
@@ -34,9 +34,7 @@ def test_own_columns_are_the_products_of_all(packed, picked, kind, back, monkeyp
     intercepts = rng.standard_normal(4)
     found = []
     for own in (True, False):
-        monkeypatch.setattr(
-            rows_module, "block_diagonal_is_cheaper", lambda *sizes, plain, own=own: own
-        )
+        monkeypatch.setattr(rows_module, "blocks_are_cheaper", lambda *sizes, plain, own=own: own)
         values, sums, product = datafit.run(
             features, loadings, intercepts, lambda cells, score: score**2, left
         )
@@ -93,13 +91,13 @@ def test_columns_beyond_an_index_take_a_longer_one():
 def test_own_columns_are_taken_where_they_cost_less(monkeypatch):
     def taken(rows, tasks, width, plain=False):
         X = sparse.random_array((rows, 200), density=0.1, rng=np.random.default_rng(0))
-        return block_diagonal_is_cheaper(RowBlocks(X.tocsr()), tasks, width, plain=plain)
+        return blocks_are_cheaper(RowBlocks(X.tocsr()), tasks, width, plain=plain)
 
     assert taken(1_000, 5, 5)
     assert not taken(1_000, 400, 5)  # There are more weights than entries.
     assert taken(1_000, 100, 100, plain=True)
     dense = RowBlocks(np.zeros((3, 2)))
-    assert not block_diagonal_is_cheaper(dense, 100, 100, plain=False)
-    assert block_diagonal_is_cheaper(dense, 100, 100, plain=True)
+    assert not blocks_are_cheaper(dense, 100, 100, plain=False)
+    assert blocks_are_cheaper(dense, 100, 100, plain=True)
     monkeypatch.setattr(unmixed, "MAX_ENTRIES", 10)
     assert not taken(1_000, 5, 5)

@@ -189,9 +189,7 @@ def candidates(state: State, smooth: bool) -> list[Sizes]:
     return [s for s in grid if s.factor or s.residual or not smooth] + alone
 
 
-def _start(
-    fit: RowsDatafit, adaptation: Adaptation
-) -> tuple[Array, Array, Array, dict[bool, Array]]:
+def _start(fit: RowsDatafit, adaptation: Adaptation) -> tuple[Any, ...]:
     """Task factor and intercepts to start from, coordinates, scores with and without base."""
     state, whitening = adaptation.state, adaptation.whitening
     point = state.factors
@@ -227,9 +225,7 @@ def selection_losses(fit: RowsDatafit, adaptation: Adaptation) -> np.ndarray:
     return losses
 
 
-def beyond_span(
-    fit: RowsDatafit, adaptation: Adaptation, best: Sizes
-) -> tuple[Array, Array, Array]:
+def beyond_span(fit: RowsDatafit, adaptation: Adaptation, best: Sizes) -> tuple[Array, ...]:
     """Fit every new task with given sizes."""
     point = adaptation.state.factors
     xp = namespace(point.G)
@@ -249,9 +245,7 @@ def beyond_span(
         moves.append((step, residual, best.intercept * xp.sum(dual, axis=1)))
     # Batches hold every task once.
     back = np.argsort(np.concatenate(order))
-    step, residual, rise = (
-        take(xp.concat(list(m), axis=0), back) for m in zip(*moves, strict=True)
-    )
+    step, residual, rise = (take(xp.concat(m, axis=0), back) for m in zip(*moves, strict=True))
     return G + step, intercepts + rise, beyond + residual
 
 

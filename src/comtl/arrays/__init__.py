@@ -6,6 +6,7 @@ rows came in, on the device where they lie. This is the only room that may name 
 
 from .algebra import (
     TALL,
+    block_matrix,
     dot,
     is_one,
     norm,
@@ -47,7 +48,7 @@ DENSE_SIDE = 1_500
 DENSE_BYTES = 256 * 2**20
 
 __all__ = ["DENSE_BYTES", "DENSE_SIDE"]
-__all__ += ["TALL", "dot", "is_one", "norm", "orthonormal", "positive"]
+__all__ += ["TALL", "block_matrix", "dot", "is_one", "norm", "orthonormal", "positive"]
 __all__ += ["project_simplex", "row_dots", "weighted_mean", "with_corner", "with_ones"]
 __all__ += ["DeviceCSR", "RowSelector", "row_parts", "take", "take_pairs"]
 __all__ += ["cached_for", "local_offsets", "padded_index", "segment_codes", "segment_forms"]

@@ -90,6 +90,12 @@ def with_ones(values: Array) -> Array:
     return xp.concat([values, ones], axis=-1)
 
 
+def block_matrix(rows: list[list[Array]]) -> Array:
+    """Matrix, or many of them, from blocks, row by row."""
+    concat = namespace(rows[0][0]).concat
+    return concat([concat(row, axis=-1) for row in rows], axis=-2)
+
+
 def is_one(matrix: Array) -> bool:
     """Whether a matrix is the identity, so that products by it can be left out."""
     rows, columns = matrix.shape

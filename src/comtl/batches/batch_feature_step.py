@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..arrays import Array, namespace, with_ones
+from ..arrays import Array, block_matrix, namespace, with_ones
 from ..engine.block_steps import InnerTolerance
 from ..rows.design import Covariance
 from ..solvers.conjugate_gradient import conjugate_gradients
@@ -113,9 +113,9 @@ class FeatureSystems:
         sums = sums + _outer(penalty, inside * own)
         if self.fits.shared is not None:
             sums = sums + _outer(2.0 * along(self.fits.shared, 3) * eye, (1.0 - inside) * own)
-        whole = paired(sums, P, k)
+        slopes = paired(sums, P, k)
         if not self.fits.intercept:
-            return whole
+            return slopes
         # Each task's intercept as a sum of its deviation and the offset.
         each = self.member[..., None] * xp.eye(self.tasks, dtype=own.dtype)
         spread = xp.concat([each, xp.ones_like(each[:, :1, :])], axis=1)
@@ -125,9 +125,7 @@ class FeatureSystems:
         alone = xp.concat([alone, xp.zeros_like(self.double)], axis=1)
         corner = (spread * self.sums[:, None, :]) @ spread.mT
         corner = corner + alone[..., None] * xp.eye(self.tasks + 1, dtype=own.dtype)
-        return xp.concat(
-            [xp.concat([whole, cross.mT], axis=2), xp.concat([cross, corner], axis=2)], axis=1
-        )
+        return block_matrix([[slopes, cross.mT], [cross, corner]])
 
     def steps(self, flat: Array, columns: int) -> dict[str, Array]:
         """Changes of the unknowns, ``F`` padded to so many columns."""

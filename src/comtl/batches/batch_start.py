@@ -95,9 +95,7 @@ def extrapolate(last: Factors, fits: Fits, share: Array) -> Fits:
         both = _turn(fits, namespace(left).concat([left, right], axis=0))
         one, other = both[:count, ...], both[count:, ...]
         core = one.mT @ core @ other
-    before = Factors(
-        last.F @ one, core, last.G @ other, last.shared, last.offset, last.random_intercepts
-    )
+    before = replace(last, F=last.F @ one, S=core, G=last.G @ other)
     changes = {}
     for name in ("F", "S", "G", "shared", "offset", "random_intercepts"):
         now = getattr(point, name)

@@ -18,22 +18,19 @@ def task_step(quadratic: Quadratics, fits: Fits, plan: Plan, inner: InnerToleran
     model = fits.penalties["G"].model(point.G)
     parts = []
     for part, width, direct in plan.task_parts:
-        some, here, own = (
-            tree_slice(fits, part),
-            tree_slice(quadratic, part),
-            tree_slice(model, part),
-        )
+        some, here = tree_slice(fits, part), tree_slice(quadratic, part)
+        penalty = tree_slice(model, part)
         hessian, gradient = _through_core(here, some.factors.S, width)
         member, double = some.member[:, None], some.double[:, None]
         # Without deviations the last unknown of every task has nothing to move it.
-        free = xp.concat([xp.ones_like(own.slope[:, 0, :width]), member], axis=1)
+        free = xp.concat([xp.ones_like(penalty.slope[:, 0, :width]), member], axis=1)
         hessian = hessian * free[:, None, :, None] * free[:, None, None, :]
         slope = (double * some.factors.random_intercepts)[..., None]
-        slope = xp.concat([own.slope[..., :width], slope], axis=-1)
+        slope = xp.concat([penalty.slope[..., :width], slope], axis=-1)
         right = -(gradient + slope) * free[:, None, :]
-        ridge = along(own.alpha, 2) + xp.zeros_like(free[:, :-1])
+        ridge = along(penalty.alpha, 2) + xp.zeros_like(free[:, :-1])
         ridge = xp.concat([ridge, double], axis=1)
-        low = own.low_rank[..., :width]
+        low = penalty.low_rank[..., :width]
         if direct:
             step = solve_coupled_blocks(hessian, low, ridge, right).value
         else:

@@ -59,7 +59,7 @@ def mixed_sums(sums: np.ndarray, loadings: np.ndarray) -> np.ndarray:
     return np.column_stack([sums.T, sums.sum(axis=0)] if width > tasks else [sums.T])
 
 
-def block_diagonal_is_cheaper(blocks: RowBlocks, tasks: int, width: int, *, plain: bool) -> bool:
+def blocks_are_cheaper(blocks: RowBlocks, tasks: int, width: int, *, plain: bool) -> bool:
     """Whether rows rather meet the weights of their task; ``plain``: the columns are these."""
     if not blocks.packed:
         return plain and not blocks.whole and tasks >= MIN_TASKS

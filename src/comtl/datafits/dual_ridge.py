@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import linalg, sparse
 
-from ..arrays import segment_sum, take
+from ..arrays import Array, segment_sum, take
 from ..rows.design import Design
 from ..solvers.conjugate_gradient import conjugate_gradient
 from .datafit import FeaturePenalty
@@ -110,9 +110,7 @@ class RowRidge:
         parts = factor / penalty.alpha, matrix[:, self.width :] / penalty.shared
         return np.concatenate(parts, axis=1), sums / penalty.level
 
-    def __call__(
-        self, matrix: np.ndarray, sums: np.ndarray, total: float
-    ) -> tuple[np.ndarray, np.ndarray, float]:
+    def __call__(self, matrix: Array, sums: Array, total: float) -> tuple[Array, Array, float]:
         """Solve for ``(P, k)``, ``(T,)`` and one number."""
         fit, root = self.datafit, self._root
         slopes, deviations = self._over_penalty(matrix, sums)

@@ -24,7 +24,7 @@ from ..rows.blocks import RowBlocks, plus
 from ..rows.design import Covariance, Design
 from .block_diagonal import (
     TaskBlocks,
-    block_diagonal_is_cheaper,
+    blocks_are_cheaper,
     mixed_sums,
     task_weights,
     unmixed,
@@ -176,7 +176,7 @@ class RowsDatafit(Datafit):
         if on_device(self.y):
             return False
         plain = unmixed(loadings) and (back is None or back is loadings or unmixed(back))
-        return block_diagonal_is_cheaper(self.blocks, self.n_tasks, loadings.shape[1], plain=plain)
+        return blocks_are_cheaper(self.blocks, self.n_tasks, loadings.shape[1], plain=plain)
 
     def _by_all_columns(
         self, lifted: Array | None, loadings: Array, values: Values, back: Array | None

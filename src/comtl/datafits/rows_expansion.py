@@ -8,7 +8,6 @@ import numpy as np
 
 from ..arrays import Array, namespace, on_device, row_dots, segment_gram, segment_sum, with_ones
 from ..factors import Factors
-from . import dual_ridge as row_kernels
 from .datafit import FeaturePenalty, LocalQuadratic, RowSolve, TaskQuadratic, TaskSolve
 from .dual_ridge import MAX_CONDITION, RowRidge, TaskKernels, TaskRidge, dual_is_cheaper
 
@@ -110,11 +109,7 @@ class RowsLocalQuadratic(LocalQuadratic):
 
     def row_ridge(self, loadings: Array, penalty: FeaturePenalty, passes: float) -> RowSolve | None:
         fit, width = self.datafit, loadings.shape[1]
-        if (
-            on_device(fit.y)
-            or penalty.low_rank.shape[1] > len(fit.y)
-            or len(fit.y) > row_kernels.MAX_OBSERVATIONS
-        ):
+        if on_device(fit.y) or penalty.low_rank.shape[1] > len(fit.y):
             return None
         # Weights count as repetitions, for this choice too: it shows in the last digits.
         obs = max(float(np.count_nonzero(fit.weights)), fit.n_weighted)
@@ -140,9 +135,7 @@ class RowsLocalQuadratic(LocalQuadratic):
         slope = xp.empty_like(self.datafit.y) if fused else self.slope
         curvature = self._curvature
 
-        def work(
-            obs: slice, codes: Array, offsets: np.ndarray, latent: Array
-        ) -> tuple[Array, Array]:
+        def work(obs: slice, codes: Array, offsets: Array, latent: Array) -> tuple[Array, Array]:
             if loadings is not None:
                 score = row_dots(latent, xp.take(loadings, codes, axis=0))
                 score = score + xp.take(self.point.intercepts, codes, axis=0)

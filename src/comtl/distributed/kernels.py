@@ -194,9 +194,7 @@ def table_grams(spec: FitSpec, piece: Partition) -> Sums:
     return Sums((fit.gram,), task_index, (fit.moment, fit.energy))
 
 
-def sample(
-    spec: FitSpec, step: int, piece: Partition, first: np.ndarray
-) -> tuple[Any, np.ndarray, np.ndarray]:
+def sample(spec: FitSpec, step: int, piece: Partition, first: Array) -> tuple[Any, Array, Array]:
     """Every so many rows with their weights, and their numbers among all rows."""
     obs, _ = piece.encoded(spec.encoding)
     positions = piece.positions(first)

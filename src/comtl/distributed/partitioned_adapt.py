@@ -29,13 +29,9 @@ def adapt_partitioned(obs: PartitionedData, adaptation: Adaptation, *, residual:
         sizes = adaptation.best(np.sum(losses, axis=0))
     parts = workers.each(workers.map(_columns, complete, common=(handle, sizes)))
     order = np.argsort(np.concatenate(owned))
-    factor, intercepts = (
-        np.concatenate(part)[order] for part in list(zip(*parts, strict=True))[:2]
-    )
-    if not residual:
-        return factor, intercepts, None
-    beyond = sparse.vstack([part[2] for part in parts], format="csr")
-    return factor, intercepts, sparse.csr_array(beyond)[order]
+    factors, intercepts, residuals = zip(*parts, strict=True)
+    beyond = sparse.csr_array(sparse.vstack(residuals, format="csr"))[order] if residual else None
+    return np.concatenate(factors)[order], np.concatenate(intercepts)[order], beyond
 
 
 def _losses(adaptation: Adaptation, obs: Observations) -> np.ndarray:

@@ -13,7 +13,6 @@ import joblib
 import numpy as np
 
 from ..adapt import Adaptation, New
-from ..arrays import device_name
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.problem import Problem, Scaling
 from ..linear import OutputColumns
@@ -50,8 +49,10 @@ class PartitionedData:
     summaries: list[PartitionSummary]
 
     partitioned: ClassVar[bool] = True
+    on_device: ClassVar[bool] = False
+    device: ClassVar[str] = "numpy"
 
-    def binary_cells(self, columns: OutputColumns) -> PartitionedData:
+    def one_vs_rest(self, columns: OutputColumns) -> PartitionedData:
         task_index = self.task_index
         if columns.index is not None:
             own = [columns.index[part] for part in task_index]
@@ -100,14 +101,6 @@ class PartitionedData:
     def plain(self) -> bool:
         columns = self.encoding.columns
         return not self.multi_output and (columns is None or columns.index is None)
-
-    @property
-    def device(self) -> str:
-        return device_name(np.zeros(0))
-
-    @property
-    def on_device(self) -> bool:
-        return False
 
     @property
     def packed(self) -> bool:
@@ -264,9 +257,7 @@ def _all_tasks(summaries: list[PartitionSummary], columns: np.ndarray | None) ->
     return columns
 
 
-def _firsts(
-    summaries: list[PartitionSummary], task_index: list[np.ndarray], tasks: int
-) -> list[np.ndarray]:
+def _firsts(summaries: list[PartitionSummary], task_index: list, tasks: int) -> list[np.ndarray]:
     """Where the rows of each partition, task by task, would lie in one table of all."""
     if summaries[0].multi_output:
         starts = np.cumsum([0, *(one.shape[0] for one in summaries[:-1])])

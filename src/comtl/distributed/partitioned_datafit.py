@@ -102,15 +102,11 @@ class PartitionedDatafit(Datafit):
         return self.by_task(self.run(kernels.losses, common=common, size=size))[0]
 
     def along_segment(self, start: Factors, stop: Factors) -> Callable[[float], float]:
-        first, last = (BroadcastPoint(self, point) for point in (start, stop))
+        ends = [BroadcastPoint(self, point) for point in (start, stop)]
 
         def value(share: float) -> float:
-            common = (first.common, last.common, share)
-            return float(
-                self.run(
-                    kernels.along, first.by_partition, last.by_partition, common=common
-                ).totals[0]
-            )
+            tasks, common = (p.by_partition for p in ends), (*(p.common for p in ends), share)
+            return float(self.run(kernels.along, *tasks, common=common).totals[0])
 
         return value
 

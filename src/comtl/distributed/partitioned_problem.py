@@ -17,7 +17,7 @@ from ..engine.problem import (
     sweep_costs,
 )
 from ..losses import Loss, Squared
-from ..losses.target_units import target_unit, target_units_of
+from ..losses.target_units import scaled_units, target_unit
 from ..rows.blocks import RowBlocks
 from ..rows.design import (
     Covariance,
@@ -52,11 +52,9 @@ def partitioned_units(
 
     largest, size = run(_largest_of, _extents)
     unit = column_units(largest, data.dtype, scale=standardize)
-    y_unit = (
-        target_unit(size, float(np.finfo(data.dtype).max), scale=standardize)
-        if scale_target
-        else 1.0
-    )
+    y_unit, limit = 1.0, float(np.finfo(data.dtype).max)
+    if scale_target:
+        y_unit = target_unit(size, limit, scale=standardize)
     sums, total, weight, y_sum, counted = run(summed, _means, unit, y_unit, center)
     mean = sums / total if center else np.zeros_like(unit, dtype=np.float64)
     y_mean = y_sum / weight if center and scale_target else 0.0
@@ -66,7 +64,7 @@ def partitioned_units(
     y_shift, y_scale = 0.0, 1.0
     if scale_target:
         spread = (y_square / weight) ** 0.5
-        y_shift, y_scale = target_units_of(y_mean, spread, y_unit, scale=standardize)
+        y_shift, y_scale = scaled_units(y_mean, spread, y_unit, scale=standardize)
     return Scaling(shift, inverse, y_shift, y_scale), weight
 
 
@@ -79,17 +77,13 @@ def summed(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     return tuple(sum(values[1:], values[0]) for values in zip(*parts, strict=True))
 
 
-def _extents(
-    encoding: LabelEncoding, arguments: tuple[()], piece: Partition
-) -> tuple[np.ndarray, float]:
+def _extents(encoding: LabelEncoding, values: tuple, piece: Partition) -> tuple[np.ndarray, float]:
     obs, _ = piece.encoded(encoding)
     return column_extent(RowBlocks(obs.X)), float(np.abs(obs.y).max())
 
 
-def _means(
-    encoding: LabelEncoding, arguments: tuple[Any, ...], piece: Partition
-) -> tuple[Any, ...]:
-    unit, y_unit, center = arguments
+def _means(encoding: LabelEncoding, values: tuple, piece: Partition) -> tuple[Any, ...]:
+    unit, y_unit, center = values
     obs, _ = piece.encoded(encoding)
     weights = row_weights(obs)
     sums: Any = column_sums(RowBlocks(obs.X), unit, weights) if center else 0.0
@@ -99,10 +93,8 @@ def _means(
     return sums, total, float(own.sum()), y, np.count_nonzero(weights)
 
 
-def _squares(
-    encoding: LabelEncoding, arguments: tuple[Any, ...], piece: Partition
-) -> tuple[Any, ...]:
-    unit, mean, y_unit, y_mean = arguments
+def _squares(encoding: LabelEncoding, values: tuple, piece: Partition) -> tuple[Any, ...]:
+    unit, mean, y_unit, y_mean = values
     obs, _ = piece.encoded(encoding)
     squares = column_squares(RowBlocks(obs.X), unit, mean, row_weights(obs))
     gap = (obs.y / y_unit).astype(np.float64) - y_mean

@@ -64,10 +64,8 @@ class Workers(ABC):
     ) -> Any:
         """Sum of all, made in a tree; of a few ``small`` values it is made here."""
         while len(handles) > self.branches:
-            groups = [
-                handles[start : start + self.branches]
-                for start in range(0, len(handles), self.branches)
-            ]
+            starts, size = range(0, len(handles), self.branches), self.branches
+            groups = [handles[start : start + size] for start in starts]
             handles = self.map(partial(_added, add), groups)
         if small:
             return add(self.values(handles))

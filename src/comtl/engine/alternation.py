@@ -189,7 +189,7 @@ def _sweep(
         factor = getattr(state.factors, name)
         lower = penalty.annealed(factor, schedule.shrink, schedule.smoothing)
         state = state.penalized(**{name: lower})
-    return update_intercept_penalty(datafit, quadratic, state), quadratic.value, solvers
+    return update_pooling(datafit, quadratic, state), quadratic.value, solvers
 
 
 def _solved_at_once(datafit: Datafit, state: State) -> bool:
@@ -255,7 +255,7 @@ def descent_share(objective: Callable[[float], float]) -> float:
     return 0.0
 
 
-def update_intercept_penalty(datafit: Datafit, quadratic: TaskQuadratic, state: State) -> State:
+def update_pooling(datafit: Datafit, quadratic: TaskQuadratic, state: State) -> State:
     """Lower the penalty of the intercepts' deviations to its present estimate, never raise it."""
     if not state.estimates_pooling:
         return state

@@ -17,7 +17,7 @@ from ..solvers.proximal import proximal_gradient
 from ..solvers.solution import Solution
 from ..solvers.woodbury import coupled_blocks, paired, regular
 from .feature_system import FeatureSystem
-from .memberships import feature_moves
+from .memberships import BlockStep, feature_moves
 
 DENSE_UNKNOWNS = 100
 WOODBURY_WIDTH = 12
@@ -48,7 +48,7 @@ def choose_feature_solver(datafit: Datafit, state: State) -> str:
 
 def feature_step(
     datafit: Datafit, expansion: LocalQuadratic, state: State, inner: InnerTolerance
-) -> tuple[Factors, Solution]:
+) -> BlockStep:
     """Minimise over ``F``, the shared part and the intercepts together."""
     solver = choose_feature_solver(datafit, state)
     if solver == "moves":
@@ -71,9 +71,7 @@ def feature_step(
     return _by_conjugate_gradients(system, inner)
 
 
-def _by_conjugate_gradients(
-    system: FeatureSystem, inner: InnerTolerance
-) -> tuple[Factors, Solution]:
+def _by_conjugate_gradients(system: FeatureSystem, inner: InnerTolerance) -> BlockStep:
     solution = conjugate_gradient(
         system.operator,
         system.right(),
@@ -86,7 +84,7 @@ def _by_conjugate_gradients(
 
 def _proximal_feature_step(
     expansion: LocalQuadratic, state: State, inner: InnerTolerance
-) -> tuple[Factors, Solution]:
+) -> BlockStep:
     point, penalty = state.factors, state.penalties["F"]
     alpha, _ = penalty.curvature(point.F)
     loadings = point.loadings
@@ -104,15 +102,13 @@ def _proximal_feature_step(
 
 def shared_step(
     datafit: Datafit, expansion: LocalQuadratic, state: State, inner: InnerTolerance
-) -> tuple[Factors, Solution]:
+) -> BlockStep:
     """Minimise over the shared part and the intercepts, the factors held."""
     system = FeatureSystem(datafit, expansion, state, factor=False)
     return _by_conjugate_gradients(system, inner)
 
 
-def task_step(
-    quadratic: TaskQuadratic, state: State, inner: InnerTolerance
-) -> tuple[Factors, Solution]:
+def task_step(quadratic: TaskQuadratic, state: State, inner: InnerTolerance) -> BlockStep:
     """Minimise over ``G`` and the deviations of the intercepts."""
     point, penalty = state.factors, state.penalties["G"]
     xp = namespace(point.G)
@@ -123,19 +119,19 @@ def task_step(
         short = width - low.shape[1]
         low = xp.concat([low, xp.zeros((low.shape[0], short), dtype=low.dtype)], axis=1)
     slope, core = penalty.gradient(point.G), point.S
-    turn = penalty.rotation(point.G)
-    if turn is not None:
-        slope, core = slope @ turn, turn if core is None else core @ turn
+    rotation = penalty.rotation(point.G)
+    if rotation is not None:
+        slope, core = slope @ rotation, rotation if core is None else core @ rotation
     ridge = xp.full(width, alpha, dtype=slope.dtype)
-    push = slope
+    gradient = slope
     if state.has_random_intercepts and penalty.smooth:
-        pooled = 2.0 * state.intercept_penalty
-        push = xp.concat([slope, pooled * point.random_intercepts[:, None]], axis=1)
-        ridge = xp.concat([ridge, xp.full(1, pooled, dtype=slope.dtype)])
+        double = 2.0 * state.intercept_penalty
+        gradient = xp.concat([slope, double * point.random_intercepts[:, None]], axis=1)
+        ridge = xp.concat([ridge, xp.full(1, double, dtype=slope.dtype)])
     narrow = low.shape[1] == width and width <= WOODBURY_WIDTH
     if penalty.smooth and (narrow or not low.shape[1]):
-        return _tasks_moved(state, quadratic.solve(core, low, ridge, push), turn)
-    hessian, _, _, right = quadratic.system(core, low, ridge, push)
+        return _tasks_moved(state, quadratic.solve(core, low, ridge, gradient), rotation)
+    hessian, _, _, right = quadratic.system(core, low, ridge, gradient)
     if not penalty.smooth:
         # None of these penalties couples tasks, so each has its own length of step.
         steepest = xp.linalg.eigvalsh(regular(hessian, ridge))[:, -1:]
@@ -157,44 +153,44 @@ def task_step(
         tol=inner.tol,
         max_iter=inner.max_iter,
     )
-    return _tasks_moved(state, solution, turn)
+    return _tasks_moved(state, solution, rotation)
 
 
-def _tasks_moved(state: State, solution: Solution, turn: Array | None) -> tuple[Factors, Solution]:
+def _tasks_moved(state: State, solution: Solution, rotation: Array | None) -> BlockStep:
     """Point after a step of the task factor and, where they are fitted, the deviations."""
     point, step = state.factors, solution.value
     width = point.G.shape[1]
-    own = step[:, :width]
-    changes = {"G": point.G + (own if turn is None else own @ turn.T)}
+    G = step[:, :width]
+    changes = {"G": point.G + (G if rotation is None else G @ rotation.T)}
     if state.has_random_intercepts:
         changes["random_intercepts"] = point.random_intercepts + step[:, width]
     return point.with_(**changes), solution
 
 
-def direct_step(quadratic: TaskQuadratic, state: State) -> tuple[Factors, Solution]:
+def direct_step(quadratic: TaskQuadratic, state: State) -> BlockStep:
     """Minimise over shared part, ``G`` (with a smooth penalty) and intercepts, where F is one."""
     point, penalty = state.factors, state.penalties["G"]
     xp = namespace(point.G)
     width = point.G.shape[1]
     alpha, _ = penalty.curvature(point.G)
-    own, common = width + int(state.has_random_intercepts), width + int(state.intercept)
+    free, common = width + int(state.has_random_intercepts), width + int(state.intercept)
     slope = penalty.gradient(point.G)
     ridge = xp.full(width, alpha, dtype=slope.dtype)
     base = xp.full(width, 2.0 * (state.shared or 0.0), dtype=slope.dtype)
-    pull = base * point.shared
+    base_slope = base * point.shared
     if state.has_random_intercepts:
         double = 2.0 * state.intercept_penalty
         ridge = xp.concat([ridge, xp.full(1, double, dtype=slope.dtype)])
         slope = xp.concat([slope, double * point.random_intercepts[:, None]], axis=1)
     if state.intercept:
         none = xp.zeros(1, dtype=slope.dtype)
-        base, pull = xp.concat([base, none]), xp.concat([pull, none])
+        base, base_slope = xp.concat([base, none]), xp.concat([base_slope, none])
     solution = solve_arrow(
         quadratic.hessian[:, :common, :common],
         ridge,
         base,
-        -(quadratic.gradient[:, :own] + slope),
-        -(xp.sum(quadratic.gradient[:, :common], axis=0) + pull),
+        -(quadratic.gradient[:, :free] + slope),
+        -(xp.sum(quadratic.gradient[:, :common], axis=0) + base_slope),
     )
     each, shared = solution.value[:-1, :], solution.value[-1, :]
     changes = {"G": point.G + each[:, :width], "shared": point.shared + shared[:width]}
@@ -205,9 +201,7 @@ def direct_step(quadratic: TaskQuadratic, state: State) -> tuple[Factors, Soluti
     return point.with_(**changes), solution
 
 
-def core_step(
-    quadratic: TaskQuadratic, state: State, inner: InnerTolerance
-) -> tuple[Factors, Solution]:
+def core_step(quadratic: TaskQuadratic, state: State, inner: InnerTolerance) -> BlockStep:
     """Minimise over ``S``: a dense system of K1·K2 unknowns."""
     point, penalty = state.factors, state.penalties["S"]
     xp = namespace(point.G)
@@ -241,11 +235,11 @@ def intercept_step(slopes: Array, curvatures: Array, state: State) -> Factors:
         move = float(xp.sum(slopes)) / total if total > 0.0 else 0.0
         return point.with_(offset=point.offset - move)
     double = 2.0 * state.intercept_penalty
-    pull = _pull(slopes, curvatures, state)
+    change = _deviation_change(slopes, curvatures, state)
     share = double / (curvatures + double)
     stiffness = float(xp.sum(curvatures * share))
-    move = -float(xp.sum(slopes - curvatures * pull)) / stiffness if stiffness > 0.0 else 0.0
-    deviations = point.random_intercepts - pull - (1.0 - share) * move
+    move = -float(xp.sum(slopes - curvatures * change)) / stiffness if stiffness > 0.0 else 0.0
+    deviations = point.random_intercepts - change - (1.0 - share) * move
     return point.with_(offset=point.offset + move, random_intercepts=deviations)
 
 
@@ -254,10 +248,12 @@ def deviation_step(slopes: Array, curvatures: Array, state: State) -> Factors:
     point = state.factors
     if not state.has_random_intercepts:
         return point
-    return point.with_(random_intercepts=point.random_intercepts - _pull(slopes, curvatures, state))
+    return point.with_(
+        random_intercepts=point.random_intercepts - _deviation_change(slopes, curvatures, state)
+    )
 
 
-def _pull(slopes: Array, curvatures: Array, state: State) -> Array:
+def _deviation_change(slopes: Array, curvatures: Array, state: State) -> Array:
     """Way of each deviation down to its minimum, the offset held."""
     double = 2.0 * state.intercept_penalty
     return (slopes + double * state.factors.random_intercepts) / (curvatures + double)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..arrays import Array, namespace, with_ones
+from ..arrays import Array, block_matrix, namespace, with_ones
 from ..datafits.block_diagonal import unmixed
 from ..datafits.datafit import Datafit, FeaturePenalty, LocalQuadratic
 from ..factors import Factors, State
@@ -121,12 +121,10 @@ class FeatureSystem:
 
     def _level(self) -> float:
         """Penalty of the tasks' intercepts; at least what tells them from slopes."""
+        if not self.state.has_random_intercepts:
+            return float("inf")
         least = 1e-7 * float(self.xp.max(self.expansion.curvature_sums))
-        return (
-            max(2.0 * self.state.intercept_penalty, least)
-            if self.state.has_random_intercepts
-            else float("inf")
-        )
+        return max(2.0 * self.state.intercept_penalty, least)
 
     def _by_rows(self, tol: float) -> Callable[[Array], Array] | None:
         """All unknowns by the rows' inner products."""
@@ -179,6 +177,7 @@ class FeatureSystem:
         xp, state = self.xp, self.state
         sums = self.expansion.curvature_sums
         total = float(xp.sum(sums)) or 1.0
+        diagonal = sums + 2.0 * state.intercept_penalty
         factor = self.sylvester() if self.width else None
         shared = None
         if state.shared is not None:
@@ -194,9 +193,7 @@ class FeatureSystem:
             if shared is not None:
                 parts.append(shared(matrix[:, self.width :]))
             solved = xp.concat(parts, axis=1) if parts else matrix
-            return self.flat(
-                solved, deviations / (sums + 2.0 * state.intercept_penalty), offset / total
-            )
+            return self.flat(solved, deviations / diagonal, offset / total)
 
         return apply
 
@@ -205,9 +202,8 @@ class FeatureSystem:
         xp, state, P, k = self.xp, self.state, self.rows, self.columns
         eye = xp.eye(P, dtype=self.loadings.dtype)
         hessian = self.expansion.task_quadratic(eye).hessian
-        pairs = xp.reshape(
-            self.loadings[:, :, None] * self.loadings[:, None, :], (self.tasks, k * k)
-        )
+        M, tasks = self.loadings, self.tasks
+        pairs = xp.reshape(M[:, :, None] * M[:, None, :], (tasks, k * k))
         moments = xp.reshape(hessian[:, :P, :P], (self.tasks, P * P))
         blocks = xp.reshape(moments.T @ pairs, (P, P, k, k))
         ridge = xp.full(k, 2.0 * (state.shared or 0.0), dtype=eye.dtype)
@@ -215,25 +211,18 @@ class FeatureSystem:
         factor = self.alpha * eye - self.low_rank @ self.low_rank.T
         penalty = factor[:, :, None] * inside + eye[:, :, None] * (ridge * (1.0 - inside))
         blocks = blocks + penalty[:, :, :, None] * xp.eye(k, dtype=eye.dtype)
-        whole = xp.reshape(xp.permute_dims(blocks, (0, 2, 1, 3)), (P * k, P * k))
+        slopes = xp.reshape(xp.permute_dims(blocks, (0, 2, 1, 3)), (P * k, P * k))
         if not state.intercept:
-            return whole
-        cross = hessian[:, :P, P][:, :, None] * self.loadings[:, None, :]
-        cross = xp.reshape(cross, (self.tasks, P * k)).T
+            return slopes
+        cross = hessian[:, :P, P][:, :, None] * M[:, None, :]
+        cross = xp.reshape(cross, (tasks, P * k)).T
         sums = hessian[:, P, P]
         edges, corner = xp.sum(cross, axis=1)[:, None], xp.reshape(xp.sum(sums), (1, 1))
         if state.has_random_intercepts:
             diagonal = xp.eye(self.tasks, dtype=eye.dtype) * (sums + 2.0 * state.intercept_penalty)
-            corner = xp.concat(
-                [
-                    xp.concat([diagonal, sums[:, None]], axis=1),
-                    xp.concat([sums[None, :], corner], axis=1),
-                ],
-                axis=0,
-            )
+            corner = block_matrix([[diagonal, sums[:, None]], [sums[None, :], corner]])
             edges = xp.concat([cross, edges], axis=1)
-        top = xp.concat([whole, edges], axis=1)
-        return xp.concat([top, xp.concat([edges.T, corner], axis=1)], axis=0)
+        return block_matrix([[slopes, edges], [edges.T, corner]])
 
     def moved(self, flat: Array) -> Factors:
         point = self.state.factors

@@ -15,13 +15,14 @@ from ..factors import Factors, State
 from ..penalties.membership import indicators, labels_of
 from ..solvers.solution import Solution
 
+BlockStep = tuple[Factors, Solution]
+"""Factors after a step of one block, and the solution that led there."""
+
 ROUNDS = 20
 """Most rounds of moves in one step; what is left is for the next sweep."""
 
 
-def feature_moves(
-    datafit: Datafit, expansion: LocalQuadratic, state: State
-) -> tuple[Factors, Solution]:
+def feature_moves(datafit: Datafit, expansion: LocalQuadratic, state: State) -> BlockStep:
     """Move features between clusters, the moves with most gain first, as long as the loss falls."""
     loadings = state.factors.loadings
     covariance = datafit.covariance
@@ -37,9 +38,7 @@ def feature_moves(
     return point, Solution(point.F, "moves", not moved, {"iterations": rounds})
 
 
-def task_moves(
-    datafit: Datafit, quadratic: TaskQuadratic, state: State
-) -> tuple[Factors, Solution]:
+def task_moves(datafit: Datafit, quadratic: TaskQuadratic, state: State) -> BlockStep:
     """Move each task to the cluster that serves its own rows best."""
     point = state.factors
     slope, hessian = quadratic.gradient[:, :-1], quadratic.hessian[:, :-1, :-1]

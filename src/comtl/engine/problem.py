@@ -74,10 +74,10 @@ class Problem:
     labels: np.ndarray | None = None
 
 
-def binary_cells(data: Any, columns: OutputColumns) -> Any:
+def one_vs_rest(data: Any, columns: OutputColumns) -> Any:
     """Observations with targets -1 and +1: one class against the rest of its task's rows."""
     if data.partitioned:
-        return data.binary_cells(columns)
+        return data.one_vs_rest(columns)
     dtype = data.X.dtype
     if columns.index is None:
         return replace(data, y=signs(data.y == 1, data.weights, dtype))

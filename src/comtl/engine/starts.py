@@ -16,7 +16,7 @@ from .alternation import (
     descent_share,
     intercept_quadratic,
     line_search,
-    update_intercept_penalty,
+    update_pooling,
 )
 from .balance import balance_step, rectangular, split_exponents
 from .block_steps import InnerTolerance, shared_step
@@ -87,7 +87,7 @@ def _reused(datafit: Datafit, state: State) -> State:
     if not state.intercept:
         point = point.with_(offset=0.0)
     state = state.at(point)
-    state = update_intercept_penalty(datafit, intercept_quadratic(datafit, point), state)
+    state = update_pooling(datafit, intercept_quadratic(datafit, point), state)
     if state.has_random_intercepts:
         return state
     mean = float(xp.mean(point.random_intercepts)) if state.intercept else 0.0
@@ -105,9 +105,7 @@ def _pooled_parts(datafit: Datafit, state: State) -> State:
         point, _ = shared_step(datafit, expansion, state, InnerTolerance(1e-3, 200))
         state = line_search(datafit, state, state.at(point))
         if state.shared is not None:
-            state = update_intercept_penalty(
-                datafit, intercept_quadratic(datafit, state.factors), state
-            )
+            state = update_pooling(datafit, intercept_quadratic(datafit, state.factors), state)
     return state
 
 
@@ -118,7 +116,7 @@ def _start_intercepts(datafit: Datafit, state: State) -> State:
         return state
     everyone, tasks = start
     state = state.at(state.factors.with_(offset=everyone))
-    state = update_intercept_penalty(datafit, intercept_quadratic(datafit, state.factors), state)
+    state = update_pooling(datafit, intercept_quadratic(datafit, state.factors), state)
     if not state.has_random_intercepts:
         return state
     return state.at(state.factors.with_(random_intercepts=tasks - everyone))

@@ -16,7 +16,7 @@ def target_units(
     small = xp.astype(y / unit, xp.float64)
     mean = weighted_mean(small, weights) if center else 0.0
     spread = weighted_mean((small - mean) ** 2, weights) ** 0.5
-    return target_units_of(mean, spread, unit, scale=scale)
+    return scaled_units(mean, spread, unit, scale=scale)
 
 
 def target_unit(largest: float, limit: float, *, scale: bool) -> float:
@@ -29,7 +29,7 @@ def target_unit(largest: float, limit: float, *, scale: bool) -> float:
     return unit
 
 
-def target_units_of(mean: float, spread: float, unit: float, *, scale: bool) -> tuple[float, float]:
+def scaled_units(mean: float, spread: float, unit: float, *, scale: bool) -> tuple[float, float]:
     """Shift and scale of the target, from its mean and spread over ``unit``."""
     # A constant target leaves rounding only; its own size will do.
     return mean * unit, (spread if spread > 1e-12 else 1.0) * unit if scale else 1.0

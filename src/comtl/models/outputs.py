@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score
 
 from ..arrays import Array, asarray_like, namespace, on_device, take_pairs, to_numpy, weighted_mean
-from ..engine.problem import binary_cells, signs
+from ..engine.problem import one_vs_rest, signs
 from ..linear import OutputColumns
 from ..losses import ClassLink, Link
 from ..rows.frames import is_partitioned, read_classes, read_numbers
@@ -145,7 +145,7 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         return link
 
     def _binary(self, data: Observations, columns: OutputColumns) -> Observations:
-        return binary_cells(data, columns)
+        return one_vs_rest(data, columns)
 
     def _describe(self, data: Observations, columns: OutputColumns) -> None:
         assert data.classes is not None

@@ -61,9 +61,7 @@ def column_sums(blocks: RowBlocks, unit: np.ndarray, weights: np.ndarray) -> np.
     return added(blocks.each(part, _WIDTH))
 
 
-def column_squares(
-    blocks: RowBlocks, unit: np.ndarray, mean: np.ndarray, weights: np.ndarray
-) -> np.ndarray:
+def column_squares(blocks: RowBlocks, unit: Array, mean: Array, weights: Array) -> Array:
     """Weighted squares about the mean; of sparse rows also weight and number of stored entries."""
     weights, unit, columns = weights.astype(np.float64), unit.astype(np.float64), blocks.shape[1]
 
@@ -84,9 +82,7 @@ def column_squares(
     return added(blocks.each(part, _WIDTH))
 
 
-def central_moments(
-    mean: np.ndarray, squares: np.ndarray, total: float, counted: int | None
-) -> np.ndarray:
+def central_moments(mean: Array, squares: Array, total: float, counted: int | None) -> Array:
     """Second moments about the mean, for sparse rows from those ``counted`` as having a weight."""
     inside, filled, stored = squares
     if counted is None:

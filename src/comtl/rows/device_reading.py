@@ -24,18 +24,17 @@ from ..arrays import (
     row_parts,
     to_numpy,
 )
-from .frames import choose_position, read_tasks
+from .frames import choose_position, read_row_tasks, refuse_no_features
 
 
-def read_device_rows(
+def device_rows(
     estimator: Any, X: Array, task: Any, *, reset: bool
 ) -> tuple[Array, np.ndarray | None]:
     """Rows and task labels; see :func:`comtl.rows.reading.read_rows`."""
     if not getattr(estimator, "_on_devices", False):
         raise TypeError(
             f"{type(estimator).__name__} does not work on arrays of {device_name(X)}. Convert "
-            "them to "
-            "NumPy first, or use one of the public estimators of comtl."
+            "them to NumPy first, or use one of the public estimators of comtl."
         )
     if len(X.shape) != 2:
         raise ValueError(
@@ -55,13 +54,7 @@ def read_device_rows(
     validate_data(estimator, X, skip_check_array=True, reset=reset)
     if labels is None:
         return features, None
-    labels = read_tasks(to_numpy(labels), name)
-    if len(labels) != features.shape[0]:
-        raise ValueError(
-            f"task has {len(labels)} labels, but X has {features.shape[0]} rows; give one label "
-            "for each row."
-        )
-    return features, labels
+    return features, read_row_tasks(to_numpy(labels), name, features.shape[0])
 
 
 def as_rows(X: Array) -> Array:
@@ -82,11 +75,7 @@ def as_rows(X: Array) -> Array:
 
 def _without(X: Array, position: int, column: Any) -> tuple[Array, np.ndarray]:
     """Rows without the column of the tasks, and that column on the host."""
-    if X.shape[1] == 1:
-        raise ValueError(
-            f"X holds nothing but the task column {column!r}: 0 feature(s) are left while a "
-            "minimum of 1 is required. Add the feature columns to X."
-        )
+    refuse_no_features(X, column)
     if is_device_sparse(X):
         packed, labels = X.without(position)
         return packed, to_numpy(labels)
@@ -94,7 +83,7 @@ def _without(X: Array, position: int, column: Any) -> tuple[Array, np.ndarray]:
     return rest, to_numpy(X[:, position])
 
 
-def read_device_target(y: Any, X: Array) -> tuple[Array, np.ndarray]:
+def device_target(y: Any, X: Array) -> tuple[Array, np.ndarray]:
     """Targets of a regression beside the rows, and which of a two-dimensional y are missing."""
     xp = namespace(X)
     try:
@@ -118,7 +107,7 @@ def read_device_target(y: Any, X: Array) -> tuple[Array, np.ndarray]:
     return target, to_numpy(xp.isnan(target))
 
 
-def read_device_weights(sample_weight: Any, shape: tuple[int, ...], X: Array) -> Array:
+def device_weights(sample_weight: Any, shape: tuple[int, ...], X: Array) -> Array:
     """Weights for a y of this shape beside the rows."""
     xp, n_rows = namespace(X), shape[0]
     if sample_weight is None:

@@ -38,11 +38,7 @@ def split_column(X: Any, column: str | int) -> tuple[Any, Any]:
         )
     position = choose_position(table, column)
     others = np.delete(np.arange(table.shape[1]), position)
-    if not others.size:
-        raise ValueError(
-            f"X holds nothing but the task column {column!r}: 0 feature(s) are left while a "
-            "minimum of 1 is required. Add the feature columns to X."
-        )
+    refuse_no_features(table, column)
     if is_frame(table):
         frame: Any = nw.from_native(table)
         return frame[:, position].to_native(), frame[:, others.tolist()].to_native()
@@ -50,6 +46,15 @@ def split_column(X: Any, column: str | int) -> tuple[Any, Any]:
         rows = table.tocsr()
         return rows[:, [position]].toarray().ravel(), rows[:, others]
     return table[:, position], np.delete(table, position, axis=1)
+
+
+def refuse_no_features(X: Any, column: str | int) -> None:
+    """Raise if X has the task column only."""
+    if X.shape[1] == 1:
+        raise ValueError(
+            f"X holds nothing but the task column {column!r}: 0 feature(s) are left while a "
+            "minimum of 1 is required. Add the feature columns to X."
+        )
 
 
 def choose_position(X: Any, column: str | int) -> int:
@@ -184,6 +189,16 @@ def read_tasks(values: Any, name: str = "task") -> np.ndarray:
         f"{name} has labels of type {labels.dtype}; task labels are strings, integers (of 64 bits) "
         "or booleans. Convert them, for example with astype(str)."
     )
+
+
+def read_row_tasks(values: Any, name: str, rows: int) -> np.ndarray:
+    """Read the task label of each row of X."""
+    labels = read_tasks(values, name)
+    if len(labels) != rows:
+        raise ValueError(
+            f"task has {len(labels)} labels, but X has {rows} rows; give one label for each row."
+        )
+    return labels
 
 
 def read_numbers(y: Any, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:

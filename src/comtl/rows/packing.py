@@ -7,7 +7,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 
-from comtl.rows.frames import column_names, is_frame, read_tasks
+from .frames import column_names, is_frame, read_tasks
 
 
 def pack_tasks(

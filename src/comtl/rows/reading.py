@@ -10,25 +10,26 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length
 from sklearn.utils.validation import validate_data
 
-from comtl.arrays import namespace, on_device, take, take_pairs, to_numpy
-from comtl.rows.device_reading import (
+from ..arrays import namespace, on_device, take, take_pairs, to_numpy
+from .device_reading import (
     check_device_finite,
-    read_device_rows,
-    read_device_target,
-    read_device_weights,
+    device_rows,
+    device_target,
+    device_weights,
 )
-from comtl.rows.frames import (
+from .frames import (
     column_names,
     float_types,
     is_frame,
     read_classes,
     read_numbers,
+    read_row_tasks,
     read_tasks,
     read_weights,
     refuse_text,
     split_column,
 )
-from comtl.rows.observations import Matrix, Observations
+from .observations import Matrix, Observations
 
 
 def read_training(
@@ -53,12 +54,12 @@ def read_training(
     if classification:
         target, missing = read_classes(to_numpy(y))
     elif on_device(X):
-        target, missing = read_device_target(y, X)
+        target, missing = device_target(y, X)
     else:
         target, missing = read_numbers(to_numpy(y), X.dtype)
     check_consistent_length(X, target)
     if on_device(X):
-        weights = read_device_weights(sample_weight, target.shape, X)
+        weights = device_weights(sample_weight, target.shape, X)
     else:
         weights = read_weights(to_numpy(sample_weight), target.shape, X.dtype)
     if target.ndim == 1:
@@ -106,7 +107,7 @@ def _read_matrix(
             f"The task is given twice: by task_column={column!r} and by task=. Give only one."
         )
     if on_device(X):
-        return read_device_rows(estimator, X, task, reset=reset)
+        return device_rows(estimator, X, task, reset=reset)
     task = to_numpy(task)
     features, labels, name = X, task, "task"
     if column is not None:
@@ -126,13 +127,7 @@ def _read_matrix(
         features = sparse.csr_array(features)
     if labels is None:
         return features, None
-    labels = read_tasks(labels, name)
-    if len(labels) != features.shape[0]:
-        raise ValueError(
-            f"task has {len(labels)} labels, but X has {features.shape[0]} rows; give one label "
-            "for each row."
-        )
-    return features, labels
+    return features, read_row_tasks(labels, name, features.shape[0])
 
 
 def check_finite(X: Any, estimator: Any) -> None:

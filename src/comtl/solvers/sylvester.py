@@ -9,7 +9,7 @@ complete basis, leading axes may hold equations of one shape, solved in one batc
 
 from __future__ import annotations
 
-from ..arrays import Array, namespace
+from ..arrays import Array, block_matrix, namespace
 from ..rows.blocks import RowBlocks
 from ..rows.design import Covariance
 from .solution import Solution
@@ -21,10 +21,10 @@ class TwoTermSylvester:
     def __init__(self, covariance: Covariance, small: Array, alpha: float, low: Array) -> None:
         # B is small (K, K), or its diagonal; αI - NNᵀ with N = low (P, k) is positive definite.
         xp = namespace(small)
-        self._turn: Array | None = None
+        self._rotation: Array | None = None
         values = small
         if small.ndim > 1:
-            values, self._turn = xp.linalg.eigh(small)
+            values, self._rotation = xp.linalg.eigh(small)
         values = xp.clip(values, min=0.0)
         if low.ndim == 2 and low.shape[1] >= low.shape[0]:
             covariance, alpha, low = _absorbed(covariance, alpha, low)
@@ -33,9 +33,9 @@ class TwoTermSylvester:
         if self._complete:
             self._gain = 1.0 / (covariance.values[..., :, None] * values[..., None, :] + alpha)
             if low.shape[-1]:
-                # Columns of N seen through the base inverse of each column: (K, P, k).
-                seen = (self._basis.mT @ low)[..., None, :, :]
-                lifted = self._basis[..., None, :, :] @ (self._gain.mT[..., None] * seen)
+                # Columns of N projected through the base inverse of each column: (K, P, k).
+                projected = (self._basis.mT @ low)[..., None, :, :]
+                lifted = self._basis[..., None, :, :] @ (self._gain.mT[..., None] * projected)
                 inner = low.mT[..., None, :, :] @ lifted
                 capacitance = xp.eye(low.shape[-1], dtype=low.dtype) - inner
                 # One inverse serves every application within a conjugate gradient run.
@@ -48,13 +48,7 @@ class TwoTermSylvester:
         self._outside = covariance.rest * values + alpha
         cross = self._basis.T @ low
         inside = xp.eye(self._basis.shape[1], dtype=low.dtype)
-        gram = xp.concat(
-            [
-                xp.concat([inside, cross], axis=1),
-                xp.concat([cross.T, low.T @ low], axis=1),
-            ],
-            axis=0,
-        )
+        gram = block_matrix([[inside, cross], [cross.T, low.T @ low]])
         # Tasks with as many rows each, and a column of their own, have all values in common.
         distinct, place = xp.unique_inverse(values)
         leading = (covariance.values - covariance.rest)[None, :] * distinct[:, None]
@@ -66,33 +60,33 @@ class TwoTermSylvester:
         self._small = xp.take(scale[:, :, None] * xp.linalg.inv(system), place, axis=0)
 
     def __call__(self, right: Array) -> Array:
-        if self._turn is None:
-            turned = namespace(right).asarray(right, copy=True)
+        if self._rotation is None:
+            rotated = namespace(right).asarray(right, copy=True)
         else:
-            turned = right @ self._turn
-        solved = self._by_basis(turned) if self._complete else self._by_sides(turned)
-        return solved if self._turn is None else solved @ self._turn.mT
+            rotated = right @ self._rotation
+        solved = self._by_basis(rotated) if self._complete else self._by_sides(rotated)
+        return solved if self._rotation is None else solved @ self._rotation.mT
 
-    def _by_basis(self, turned: Array) -> Array:
+    def _by_basis(self, rotated: Array) -> Array:
         """Solve where the basis is complete."""
-        solved = self._basis @ (self._gain * (self._basis.mT @ turned))
+        solved = self._basis @ (self._gain * (self._basis.mT @ rotated))
         if self._low.shape[-1]:
             inner = (self._low.mT @ solved).mT[..., None]
             solved += (self._lifted @ inner)[..., 0].mT
         return solved
 
-    def _by_sides(self, turned: Array) -> Array:
+    def _by_sides(self, rotated: Array) -> Array:
         """Solve in place where the basis is not complete."""
-        xp = namespace(turned)
-        both = xp.concat([side.backward(turned) for side in self._sides], axis=0)
-        push = (self._small @ both.T[:, :, None])[:, :, 0].T
+        xp = namespace(rotated)
+        both = xp.concat([side.backward(rotated) for side in self._sides], axis=0)
+        coefficients = (self._small @ both.T[:, :, None])[:, :, 0].T
         start = 0
         for side in self._sides:
             stop = start + side.shape[1]
-            turned -= side.forward(push[start:stop, :])
+            rotated -= side.forward(coefficients[start:stop, :])
             start = stop
-        turned /= self._outside[None, :]
-        return turned
+        rotated /= self._outside[None, :]
+        return rotated
 
     def solve(self, right: Array) -> Solution:
         return Solution(self(right), "sylvester")
@@ -105,7 +99,7 @@ def _absorbed(covariance: Covariance, alpha: float, low: Array) -> tuple[Covaria
     values, basis = xp.linalg.eigh(alpha * eye - low @ low.T)
     # Definite by promise, up to rounding.
     half = basis / xp.sqrt(xp.clip(values, min=float(xp.finfo(low.dtype).eps) * alpha))[None, :]
-    seen = covariance.basis.T @ half
-    inner = seen.T @ ((covariance.values - covariance.rest)[:, None] * seen)
-    values, turn = xp.linalg.eigh(inner + covariance.rest * (half.T @ half))
-    return Covariance(half @ turn, xp.clip(values, min=0.0), 0.0), 1.0, low[:, :0]
+    projected = covariance.basis.T @ half
+    inner = projected.T @ ((covariance.values - covariance.rest)[:, None] * projected)
+    values, rotation = xp.linalg.eigh(inner + covariance.rest * (half.T @ half))
+    return Covariance(half @ rotation, xp.clip(values, min=0.0), 0.0), 1.0, low[:, :0]

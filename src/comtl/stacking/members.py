@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import Array, is_device_sparse, on_device, take, take_pairs
-from ..engine.problem import binary_cells
+from ..engine.problem import one_vs_rest
 from ..hierarchical.hierarchical_model import groups_of, populations_of
 from ..hierarchical.population import Population
 from ..linear import LinearTasks, OutputColumns
@@ -168,7 +168,7 @@ class Shared:
 
     def _standardized(self) -> Population:
         classes = self.data.classes is not None
-        cells = binary_cells(self.data, self.columns) if classes else self.data
+        cells = one_vs_rest(self.data, self.columns) if classes else self.data
         return Population.of(cells, standardize=True, classification=classes)
 
     def populations(self, *, standardize: bool) -> list[Population]:
