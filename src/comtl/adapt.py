@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .arrays import Array, namespace, on_device, similar_sizes, take, with_ones
+from .arrays import Array, namespace, on_device, take, with_ones
+from .arrays.segments import similar_sizes
 from .datafits.rows_datafit import RowsDatafit
 from .engine.alternation import line_search
 from .engine.block_steps import InnerTolerance, deviation_step, task_step

@@ -6,38 +6,22 @@ rows came in, on the device where they lie. This is the only room that may name 
 
 from .algebra import (
     TALL,
-    block_matrix,
     dot,
-    is_one,
     norm,
     orthonormal,
     positive,
     project_simplex,
     row_dots,
     weighted_mean,
-    with_corner,
     with_ones,
 )
-from .packed import DeviceCSR, RowSelector, row_parts, take, take_pairs
-from .segments import (
-    cached_for,
-    local_offsets,
-    padded_index,
-    segment_codes,
-    segment_forms,
-    segment_gram,
-    segment_sum,
-    similar_sizes,
-)
+from .packed import DeviceCSR, take, take_pairs
+from .segments import padded_index, segment_codes, segment_forms, segment_gram, segment_sum
 from .spaces import (
     Array,
-    Space,
     asarray_like,
-    bits_of,
     device_name,
-    is_cupy_sparse,
     is_device_sparse,
-    is_torch_sparse,
     namespace,
     on_device,
     to_numpy,
@@ -47,11 +31,16 @@ from .spaces import (
 DENSE_SIDE = 1_500
 DENSE_BYTES = 256 * 2**20
 
-__all__ = ["DENSE_BYTES", "DENSE_SIDE"]
-__all__ += ["TALL", "block_matrix", "dot", "is_one", "norm", "orthonormal", "positive"]
-__all__ += ["project_simplex", "row_dots", "weighted_mean", "with_corner", "with_ones"]
-__all__ += ["DeviceCSR", "RowSelector", "row_parts", "take", "take_pairs"]
-__all__ += ["cached_for", "local_offsets", "padded_index", "segment_codes", "segment_forms"]
-__all__ += ["segment_gram", "segment_sum", "similar_sizes"]
-__all__ += ["Array", "Space", "asarray_like", "bits_of", "device_name", "is_cupy_sparse"]
-__all__ += ["is_device_sparse", "is_torch_sparse", "namespace", "on_device", "to_numpy"]
+__all__ = ["DENSE_BYTES", "DENSE_SIDE", "TALL", "dot", "norm", "orthonormal", "positive"]
+__all__ += [
+    "DeviceCSR",
+    "project_simplex",
+    "row_dots",
+    "take",
+    "take_pairs",
+    "weighted_mean",
+    "with_ones",
+]
+__all__ += ["padded_index", "segment_codes", "segment_forms", "segment_gram", "segment_sum"]
+__all__ += ["Array", "asarray_like", "device_name", "is_device_sparse", "namespace"]
+__all__ += ["on_device", "to_numpy"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..arrays import Array, block_matrix, namespace, with_ones
+from ..arrays import Array, namespace, with_ones
+from ..arrays.algebra import block_matrix
 from ..engine.block_steps import InnerTolerance
 from ..rows.design import Covariance
 from ..solvers.conjugate_gradient import conjugate_gradients

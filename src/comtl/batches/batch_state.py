@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, namespace, with_corner
+from ..arrays import Array, namespace
+from ..arrays.algebra import with_corner
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.block_steps import DENSE_UNKNOWNS, WOODBURY_WIDTH
 from ..factors import Factors

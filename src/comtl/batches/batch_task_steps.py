@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..arrays import Array, namespace, with_corner
+from ..arrays import Array, namespace
+from ..arrays.algebra import with_corner
 from ..engine.block_steps import InnerTolerance
 from ..solvers.conjugate_gradient import conjugate_gradients
 from ..solvers.woodbury import coupled_blocks, paired, regular, solve_coupled_blocks

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Array, dot, namespace, with_corner
+from ..arrays import Array, dot, namespace
+from ..arrays.algebra import with_corner
 from ..factors import Factors
 from ..losses import Loss
 from ..rows.design import Covariance

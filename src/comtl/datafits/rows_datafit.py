@@ -8,27 +8,14 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from ..arrays import (
-    Array,
-    RowSelector,
-    local_offsets,
-    namespace,
-    on_device,
-    row_dots,
-    segment_sum,
-    take,
-)
+from ..arrays import Array, namespace, on_device, row_dots, segment_sum, take
+from ..arrays.packed import RowSelector
+from ..arrays.segments import local_offsets
 from ..factors import Factors
 from ..losses import Loss
 from ..rows.blocks import RowBlocks, plus
 from ..rows.design import Covariance, Design
-from .block_diagonal import (
-    TaskBlocks,
-    blocks_are_cheaper,
-    mixed_sums,
-    task_weights,
-    unmixed,
-)
+from .block_diagonal import TaskBlocks, blocks_are_cheaper, mixed_sums, task_weights, unmixed
 from .datafit import Datafit
 from .dual_ridge import inner_products, scaled_rows
 from .rows_expansion import RowsLocalQuadratic, linear_terms

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import local_offsets, segment_gram, segment_sum, with_ones
+from ..arrays import segment_gram, segment_sum, with_ones
+from ..arrays.segments import local_offsets
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.problem import Scaling
 from ..hierarchical.likelihoods import Bernoulli, Bound, Gaussian, Likelihood

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..arrays import Array, block_matrix, namespace, with_ones
+from ..arrays import Array, namespace, with_ones
+from ..arrays.algebra import block_matrix
 from ..datafits.block_diagonal import unmixed
 from ..datafits.datafit import Datafit, FeaturePenalty, LocalQuadratic
 from ..factors import Factors, State

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..arrays import DENSE_SIDE, Array, is_device_sparse, namespace, orthonormal, row_parts, take
+from ..arrays import DENSE_SIDE, Array, is_device_sparse, namespace, orthonormal, take
+from ..arrays.packed import row_parts
 from .blocks import RowBlocks, added
 
 _WIDTH = 4  # Columns of a product that takes about as long as the moments of a block.

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from ..arrays import (
+from ..arrays.packed import DeviceCSR, row_parts
+from ..arrays.spaces import (
     Array,
-    DeviceCSR,
     asarray_like,
     device_name,
     is_cupy_sparse,
@@ -21,7 +21,6 @@ from ..arrays import (
     is_torch_sparse,
     namespace,
     on_device,
-    row_parts,
     to_numpy,
 )
 from .frames import choose_position, read_row_tasks, refuse_no_features

@@ -11,12 +11,7 @@ from sklearn.utils import assert_all_finite, check_array, check_consistent_lengt
 from sklearn.utils.validation import validate_data
 
 from ..arrays import namespace, on_device, take, take_pairs, to_numpy
-from .device_reading import (
-    check_device_finite,
-    device_rows,
-    device_target,
-    device_weights,
-)
+from .device_reading import check_device_finite, device_rows, device_target, device_weights
 from .frames import (
     column_names,
     float_types,

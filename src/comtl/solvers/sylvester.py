@@ -9,7 +9,8 @@ complete basis, leading axes may hold equations of one shape, solved in one batc
 
 from __future__ import annotations
 
-from ..arrays import Array, block_matrix, namespace
+from ..arrays import Array, namespace
+from ..arrays.algebra import block_matrix
 from ..rows.blocks import RowBlocks
 from ..rows.design import Covariance
 from .solution import Solution
