@@ -64,7 +64,7 @@ def measured(rows: FitInput) -> tuple[str, float, float]:
         shared = Shared(lambda: data, members)
         fit_all(members, shared.rows(), shared, None)
 
-    size = f"{data.n_cells}, {data.n_features}, {data.n_tasks}"
+    size = f"{data.n_observations}, {data.n_features}, {data.n_tasks}"
     return size, seconds(alone), seconds(together)
 
 

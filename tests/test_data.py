@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from cells import X3, Y3, Model, train
 from comtl.rows.reading import read_rows
+from small_tables import X3, Y3, Model, train
 
 # ---- grouping ------------------------------------------------------------------------------------
 
@@ -50,7 +50,7 @@ def test_cells_of_a_task_are_its_rows_in_order(rows, kind, make, in_column):
     assert_array_equal(data.tasks, np.unique(keys[kept]))
     features = data.X.toarray() if sparse.issparse(data.X) else data.X
     assert data.rows is None and data.offsets.dtype == np.intp
-    assert data.offsets[0] == 0 and data.offsets[-1] == data.n_cells == kept.sum()
+    assert data.offsets[0] == 0 and data.offsets[-1] == data.n_observations == kept.sum()
     for t, label in enumerate(data.tasks):
         cell = slice(data.offsets[t], data.offsets[t + 1])
         mine = kept & (keys == label)

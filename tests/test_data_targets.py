@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from cells import X3, Y3, train
 from comtl.rows.reading import encode_tasks
+from small_tables import X3, Y3, train
 
 # ---- y -------------------------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from cells import SPARSE, X3, Y3, Model, frame, train
 from comtl.rows.reading import check_finite, encode_tasks, read_rows, read_training
+from small_tables import SPARSE, X3, Y3, Model, frame, train
 
 # ---- task labels ---------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from cells import SPARSE, X3, Y3, frame, train
 from comtl.rows.packing import pack_tasks
+from small_tables import SPARSE, X3, Y3, frame, train
 
 # ---- pack_tasks ----------------------------------------------------------------------------------
 

@@ -111,7 +111,6 @@ class DeviceCSR:
         return DeviceCSR(values, indices, indptr, (len(rows), self.shape[1]))
 
     def dense(self, start: int, stop: int) -> Array:
-        """Consecutive rows as a dense block."""
         if array_api_compat.is_cupy_array(self.values):
             return self._native[start:stop].toarray()
         first, last = int(self.indptr[start]), int(self.indptr[stop])
@@ -146,7 +145,6 @@ class DeviceCSR:
         return xp.bincount(self.indices, weights=sizes, minlength=self.shape[1])
 
     def column_extent(self) -> Array:
-        """Largest absolute value of each column."""
         xp = namespace(self.values)
         largest = xp.zeros(self.shape[1], dtype=self.dtype)
         if array_api_compat.is_cupy_array(self.values):

@@ -40,7 +40,6 @@ class FeatureSystems:
         return self.xp.concat([flat, self.member * intercepts, total], axis=1)
 
     def _unpack(self, flat: Array) -> tuple[Array, Array, Array]:
-        """Matrices, deviations and offsets (B, 1) of flat vectors."""
         size = self.rows * self.columns
         matrix = self.xp.reshape(flat[:, :size], (self.count, self.rows, self.columns))
         if not self.fits.intercept:

@@ -63,7 +63,6 @@ def advance(
 
 
 def _extrapolated(grams: TaskGrams, step: BatchIteration) -> BatchIteration:
-    """Go beyond the last sweep where that lowers the objective."""
     xp = namespace(step.share)
     ahead = extrapolate(step.last, step.fits, step.share)
     _, value = grams.quadratic_at(ahead.factors)
@@ -78,7 +77,6 @@ def _extrapolated(grams: TaskGrams, step: BatchIteration) -> BatchIteration:
 def _sweep(
     grams: TaskGrams, slope: Array, fits: Fits, plan: Plan, schedule: Schedule
 ) -> tuple[Fits, Array]:
-    """Return the fits after one sweep, and their losses."""
     fits = feature_step(grams, slope, fits, plan, schedule.inner)
     quadratic = grams.quadratic(*grams.quadratic_at(fits.factors), fits.factors.F)
 

@@ -170,7 +170,6 @@ class TaskKernels:
         return cls(inverses, position)
 
     def solve(self, values: np.ndarray) -> np.ndarray:
-        """Apply the inverses to one number per observation."""
         tasks, most, _ = self.inverses.shape
         table = np.zeros((tasks, most))
         table.reshape(-1)[self.position] = values

@@ -107,7 +107,6 @@ class RowsDatafit(Datafit):
 
     @cached_property
     def curvature_sums(self) -> Array:
-        """Sum of :attr:`curvature` over each task."""
         return segment_sum(self.curvature, self.offsets)
 
     def _mixed(self, loadings: Array, obs: slice) -> Array:

@@ -233,7 +233,6 @@ def _read(
 
 
 def _columns_of(y: Any) -> np.ndarray:
-    """Names of the columns of a two-dimensional y."""
     names = list(y.columns) if hasattr(y, "columns") else list(range(y.shape[1]))
     return read_tasks(names, "the column names of y")
 

@@ -150,7 +150,6 @@ class PartitionedLocalQuadratic(LocalQuadratic):
         return self.datafit.run(kernels.at_point, *columns, common=common, size=size)
 
     def _sent(self, loadings: Array) -> list[Future]:
-        """Mixing of the tasks, sent once for all products with it."""
         if self._loadings is None or self._loadings[0] is not loadings:
             self._loadings = loadings, self.datafit.by_partition(loadings)
         return self._loadings[1]

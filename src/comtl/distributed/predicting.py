@@ -93,11 +93,11 @@ def _squares(model: Any, X: Any, y: Any, task: Any, weight: Any) -> np.ndarray:
 def _explained(parts: list[np.ndarray]) -> float:
     """R², the mean over columns with two observations or more."""
     total, mean, around, errors, count = parts[0]
-    for more, other, spread, gaps, cells in parts[1:]:
+    for more, other, spread, gaps, rows in parts[1:]:
         both = np.where(total + more > 0.0, total + more, 1.0)
         around = around + spread + (other - mean) ** 2 * total * more / both
         mean = mean + (other - mean) * more / both
-        total, errors, count = total + more, errors + gaps, count + cells
+        total, errors, count = total + more, errors + gaps, count + rows
     kept = count >= 2
     if not kept.any():
         return float("nan")

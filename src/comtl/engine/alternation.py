@@ -120,7 +120,6 @@ def resume(datafit: Datafit, step: Iteration, schedule: Schedule) -> Iterator[It
 def _next(
     datafit: Datafit, expansion: LocalQuadratic, state: State, before: Iteration, schedule: Schedule
 ) -> Iteration:
-    """Step after a sweep from a state."""
     at_once = _solved_at_once(datafit, state)
     state, loss, solvers = _sweep(datafit, expansion, state, schedule, at_once)
     objective = loss + state.regularizer
@@ -218,7 +217,6 @@ def intercept_quadratic(datafit: Datafit, point: Factors) -> TaskQuadratic:
 
 
 def _only_features(state: State) -> bool:
-    """Whether no factor but ``F`` is learned."""
     return state.penalties.keys() <= state.fixed | {"F"}
 
 

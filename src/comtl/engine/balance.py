@@ -72,10 +72,10 @@ def balanced(state: State) -> State:
         if penalty.homogeneity is None:
             continue
         # A factor without penalty would take all the scale; there is no balance.
-        pull = penalty.scale_derivative(getattr(state.factors, name))
-        if not pull > 0.0:
+        rate = penalty.scale_derivative(getattr(state.factors, name))
+        if not rate > 0.0:
             return state
-        logs[name] = math.log(pull)
+        logs[name] = math.log(rate)
         inverse[name] = 1.0 / penalty.homogeneity
     if len(logs) < 2:
         return state

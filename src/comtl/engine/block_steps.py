@@ -157,7 +157,6 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: InnerTolerance) -> 
 
 
 def _tasks_moved(state: State, solution: Solution, rotation: Array | None) -> BlockStep:
-    """Point after a step of the task factor and, where they are fitted, the deviations."""
     point, step = state.factors, solution.value
     width = point.G.shape[1]
     G = step[:, :width]

@@ -91,8 +91,8 @@ def exchanges(datafit: Datafit, state: State) -> Iterator[Factors]:
             rows = np.flatnonzero(merged == cluster)
             if len(rows) < 2:
                 continue
-            pull = to_numpy(slopes[name])[rows]
-            left, _, _ = np.linalg.svd(pull - pull.mean(axis=0), full_matrices=False)
+            gradient = to_numpy(slopes[name])[rows]
+            left, _, _ = np.linalg.svd(gradient - gradient.mean(axis=0), full_matrices=False)
             split = merged.copy()
             split[rows[left[:, 0] > 0.0]] = freed
             there = point.with_(**{name: indicators(split, factor)})

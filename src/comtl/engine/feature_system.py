@@ -59,7 +59,6 @@ class FeatureSystem:
         return self.rows * self.columns + tail
 
     def pack(self, matrix: Array, intercepts: Array) -> Array:
-        """Flat vector of a matrix (P, k) and one number a task."""
         return self.flat(matrix, intercepts, self.xp.sum(intercepts))
 
     def unpack(self, flat: Array) -> tuple[Array, Array, Array]:

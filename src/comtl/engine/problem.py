@@ -76,20 +76,20 @@ def one_vs_rest(data: Any, columns: OutputColumns) -> Any:
     sizes = np.diff(data.offsets)[columns.task]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     starts = data.offsets[:-1][columns.task]
-    cells = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+    obs = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
     wanted = np.repeat(columns.label, sizes)
     return replace(
         data,
-        y=signs(data.y[cells] == wanted, data.weights, dtype),
-        weights=take(data.weights, cells),
+        y=signs(data.y[obs] == wanted, data.weights, dtype),
+        weights=take(data.weights, obs),
         offsets=offsets,
         tasks=np.arange(len(sizes)),
-        rows=cells if data.rows is None else data.rows[cells],
+        rows=obs if data.rows is None else data.rows[obs],
     )
 
 
 def signs(ones: np.ndarray, like: Array, dtype: Any) -> Array:
-    """One where told and minus one elsewhere, in the library of ``like``."""
+    """One where given and minus one elsewhere, in the library of ``like``."""
     return asarray_like(np.where(ones, 1.0, -1.0), like, dtype)
 
 
@@ -132,8 +132,8 @@ def row_weights(data: Observations) -> Array:
     if data.rows is None:
         return data.weights
     if on_device(data.weights):
-        cells = RowSelector(data.rows, data.X.shape[0], data.weights)
-        return namespace(data.weights).astype(cells.backward(data.weights), data.dtype)
+        obs = RowSelector(data.rows, data.X.shape[0], data.weights)
+        return namespace(data.weights).astype(obs.backward(data.weights), data.dtype)
     return np.bincount(data.rows, data.weights, minlength=data.X.shape[0]).astype(data.dtype)
 
 
@@ -199,7 +199,7 @@ def grams_of(data: Any, units: Scaling) -> GramDatafit:
 def complete_table(data: Observations, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Targets (n, T) and row weights where every task has every row at the same weight."""
     rows = data.X.shape[0]
-    if data.rows is None or data.n_tasks == 1 or data.n_cells != rows * data.n_tasks:
+    if data.rows is None or data.n_tasks == 1 or data.n_observations != rows * data.n_tasks:
         return None
     xp = namespace(y)
     weights = xp.reshape(data.weights, (data.n_tasks, rows))

@@ -23,11 +23,7 @@ Returned = TypeVar("Returned")
 
 
 class _Blas:
-    """How many threads BLAS may use: a number of the whole process, so kept in one place.
-
-    Several fits may run at once in threads of their own. The first to enter lowers the number to
-    one and the last to leave restores it; saving and restoring in each would leave it at one.
-    """
+    """Threads that BLAS may use: the first of several fits lowers them, the last restores them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -47,7 +43,6 @@ class _Blas:
 
     @contextmanager
     def single(self) -> Iterator[None]:
-        """Hold BLAS to one thread."""
         with self._lock:
             if not self._depth:
                 self._before = self.threads
@@ -118,10 +113,9 @@ CACHE_ENTRIES, CACHE_ROWS = 2**18, (512, 4096)
 KERNEL_ROWS, KERNEL_PRODUCT = 48, 10**6
 CHUNK_ENTRIES, CHUNK_ROWS = {"dense": (2**20, 2**22), "sparse": (2**18, 2**22)}, 2**17
 THREAD_WORK = {"dense": 2**24, "sparse": 2**21}
-"""Measured in benchmarks/bench_blocks.md and bench_operator.md: cells of a dense block, and its
+"""Measured in benchmarks/bench_blocks.md and bench_operator.md: entries of a dense block, and its
 least and most rows; rows that one call of BLAS takes, and the product of sizes up to which that
-pays; cells of a chunk, and its most rows; cells times columns below which threads cost more than
-they save."""
+pays; entries of a chunk, and its most rows; entries times columns from which threads pay."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,21 +129,21 @@ class Block:
     def forward(self, right: Array) -> Array:
         if on_device(self.rows):
             return device_forward(self.rows, right)
-        whole = self._pieces(right.shape[1])
-        if whole is None:
+        stack = self._pieces(right.shape[1])
+        if stack is None:
             return self.rows @ right
-        return (whole @ right).reshape(-1, right.shape[1])
+        return (stack @ right).reshape(-1, right.shape[1])
 
     def backward(self, left: Array) -> Array:
         if on_device(self.rows):
             return device_backward(self.rows, left)
         if sparse.issparse(self.rows):
             return across(self.rows) @ left
-        whole = self._pieces(left.shape[1])
-        if whole is None:
+        stack = self._pieces(left.shape[1])
+        if stack is None:
             return self.rows.T @ left
-        pieces = left.reshape(whole.shape[0], whole.shape[1], -1)
-        return (whole.transpose(0, 2, 1) @ pieces).sum(axis=0)
+        pieces = left.reshape(stack.shape[0], stack.shape[1], -1)
+        return (stack.transpose(0, 2, 1) @ pieces).sum(axis=0)
 
     def _pieces(self, width: int) -> np.ndarray | None:
         """Rows as a stack of matrices small enough that BLAS applies them without packing."""
@@ -169,7 +163,7 @@ class RowBlocks:
         self.X = X
         rows, columns = X.shape
         self.packed = sparse.issparse(X)
-        self.whole = on_device(X)
+        self.on_device = on_device(X)
         self.nnz = int(X.nnz) if self.packed or is_device_sparse(X) else rows * columns
         least, most = CHUNK_ENTRIES[self.kind]
         share = max(self.nnz / max(rows, 1), 1.0)
@@ -182,7 +176,7 @@ class RowBlocks:
             self.step = min(max(CACHE_ENTRIES // max(columns, 1), fewest), most)
             self.step -= self.step % KERNEL_ROWS
             size = max(size // self.step, 1) * self.step
-        if self.whole:
+        if self.on_device:
             size = max(rows, 1)  # Other libraries have threads and caches of their own.
         self.ranges = [(start, min(start + size, rows)) for start in range(0, rows, size)]
         self._views = [self._view(*span) for span in self.ranges] if self.packed else []
@@ -207,11 +201,10 @@ class RowBlocks:
         return stored(sparse.csr_array, (stop - start, X.shape[1]), *parts)
 
     def chunk(self, number: int) -> Iterator[Block]:
-        """Blocks of one chunk, in order."""
         start, stop = self.ranges[number]
         if self.packed:
             yield Block(start, stop, self._views[number])
-        elif self.whole:
+        elif self.on_device:
             yield Block(start, stop, self.X)
         else:
             for first in range(start, stop, self.step):
@@ -224,7 +217,7 @@ class RowBlocks:
         return in_order(work, range(len(self.ranges)), threads)
 
     def forward(self, right: Array) -> Array:
-        if self.whole:
+        if self.on_device:
             return device_forward(self.X, right)
         result = namespace(right).empty((self.shape[0], right.shape[1]), dtype=right.dtype)
 

@@ -170,9 +170,9 @@ class Design:
     ) -> Design:
         """Rows centred and scaled to unit (weighted) variance, or unit mean square uncentred."""
         blocks = RowBlocks(X)
-        largest = device_largest(X) if blocks.whole else column_extent(blocks)
+        largest = device_largest(X) if blocks.on_device else column_extent(blocks)
         unit = column_units(largest, X.dtype, scale=scale)
-        if blocks.whole:
+        if blocks.on_device:
             mean, second = device_moments(X, unit, weights, center)
         else:
             total = float(weights.astype(np.float64).sum())
@@ -218,8 +218,8 @@ class Design:
     def dense_blocks(self) -> list[tuple[int, int]]:
         """Row ranges to be made dense one at a time."""
         rows, columns = self.shape
-        cells = _DEVICE_ENTRIES if self.blocks.whole else _DENSE_ENTRIES
-        size = max(1, cells // max(columns, 1))
+        entries = _DEVICE_ENTRIES if self.blocks.on_device else _DENSE_ENTRIES
+        size = max(1, entries // max(columns, 1))
         return [(start, min(start + size, rows)) for start in range(0, rows, size)]
 
     def dense_rows(self, start: int, stop: int) -> Array:
@@ -300,7 +300,6 @@ class Covariance:
 
     @classmethod
     def of_moments(cls, moments: Array) -> Covariance:
-        """The whole matrix, by its eigenvectors."""
         xp = namespace(moments)
         values, basis = xp.linalg.eigh(moments)
         return cls(basis, xp.clip(values, min=0.0), 0.0)

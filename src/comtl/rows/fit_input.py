@@ -50,8 +50,8 @@ class FitInput:
 
     def read(self, schema: TaskModel, **options: Any) -> Observations:
         """Validated observations; ``schema`` learns the columns."""
-        cells = (self.X, self.y, self.task, self.sample_weight)
-        return read_training(schema, *cells, classification=schema._classification, **options)
+        parts = (self.X, self.y, self.task, self.sample_weight)
+        return read_training(schema, *parts, classification=schema._classification, **options)
 
     def read_more(self, model: TaskModel, schema: TaskModel) -> Observations:
         """Validated observations of further tasks for a model; ``schema`` learns the columns
@@ -101,14 +101,14 @@ def rows_of(X: Any, y: Any, task: Any, sample_weight: Any) -> FitInput:
 
 def counts(y: Any, sample_weight: Any, count: int) -> np.ndarray:
     """Whether each of ``count`` rows has a target with a weight."""
-    cells = np.ones((count, 1), dtype=bool)
+    parts = np.ones((count, 1), dtype=bool)
     if sample_weight is not None and not np.isscalar(sample_weight):
         weights = np.asarray(to_numpy(sample_weight), dtype=float)
-        cells = weights.reshape(count, -1) > 0.0
+        parts = weights.reshape(count, -1) > 0.0
     missing = read_values(y, "y")[1]
     if missing.ndim == 2:
-        cells = cells & ~missing
-    return np.asarray(cells.any(axis=1))
+        parts = parts & ~missing
+    return np.asarray(parts.any(axis=1))
 
 
 def counted_folds(
@@ -125,8 +125,7 @@ def counted_folds(
         return fold_numbers(cv, rows, y, labels, classes)
     drawn = isinstance(cv, int | np.integer) or callable(getattr(cv, "split", None))
     if drawn and not isinstance(cv, PredefinedSplit):
-        told = (None if one is None else _safe_indexing(one, counted) for one in (y, labels))
-        y, labels = told
+        y, labels = (it if it is None else _safe_indexing(it, counted) for it in (y, labels))
         some = None if classes is None else classes[counted]
         splits = fold_numbers(cv, rows[counted], y, labels, some)
         return [(counted[train], counted[test]) for train, test in splits]

@@ -41,7 +41,7 @@ class Observations:
         return len(self.tasks)
 
     @property
-    def n_cells(self) -> int:
+    def n_observations(self) -> int:
         return self.y.shape[0]
 
     @property
@@ -86,8 +86,8 @@ class Observations:
     @property
     def fingerprint(self) -> str:
         """Hash of the observations."""
-        cells = (self.X, self.y, self.codes, self.weights, self.rows, self.tasks, self.classes)
-        return joblib.hash(cells)
+        parts = (self.X, self.y, self.codes, self.weights, self.rows, self.tasks, self.classes)
+        return joblib.hash(parts)
 
     @cached_property
     def codes(self) -> np.ndarray:

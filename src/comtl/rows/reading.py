@@ -166,9 +166,9 @@ def _from_columns(
         )
     xp = namespace(weights)
     weights = xp.broadcast_to(xp.reshape(weights, (y.shape[0], -1)), y.shape)
-    cells = ~missing & to_numpy(weights != 0)
-    counts = cells.sum(axis=0)
-    codes, rows = np.nonzero(cells.T)
+    observed = ~missing & to_numpy(weights != 0)
+    counts = observed.sum(axis=0)
+    codes, rows = np.nonzero(observed.T)
     return Observations(
         X=X,
         y=take_pairs(y, rows, codes),

@@ -50,9 +50,9 @@ def proximal_gradient(
         if dot(ahead - fresh, fresh - point) > 0.0:
             momentum = 1.0
         following = 0.5 * (1.0 + (1.0 + 4.0 * momentum**2) ** 0.5)
-        pull = (momentum - 1.0) / following
-        ahead = fresh + pull * (fresh - point)
-        image_ahead = fresh_image + pull * (fresh_image - image)
+        weight = (momentum - 1.0) / following
+        ahead = fresh + weight * (fresh - point)
+        image_ahead = fresh_image + weight * (fresh_image - image)
         point, image, momentum = fresh, fresh_image, following
     return Solution(best, "proximal", change <= tol * scale, {"iterations": iterations})
 

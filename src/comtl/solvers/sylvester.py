@@ -69,7 +69,6 @@ class TwoTermSylvester:
         return solved if self._rotation is None else solved @ self._rotation.mT
 
     def _by_basis(self, rotated: Array) -> Array:
-        """Solve where the basis is complete."""
         solved = self._basis @ (self._gain * (self._basis.mT @ rotated))
         if self._low.shape[-1]:
             inner = (self._low.mT @ solved).mT[..., None]
