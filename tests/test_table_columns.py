@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from comtl.tables import Column, Encoder, TableError
-from comtl.tables.infer_types import SkippedColumn, guess
+from comtl.tables.infer_types import SkippedColumn, infer_column
 from comtl.tables.labels import match_tasks, read_target, read_tasks, read_weights
 from comtl.tables.values import as_table
 
@@ -34,7 +34,7 @@ def column(*values):
     ],
 )
 def test_kinds(values, kind):
-    assert guess(column(*values), "x").kind == kind
+    assert infer_column(column(*values), "x").kind == kind
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_kinds(values, kind):
     ],
 )
 def test_refused_with_advice(values, text):
-    found = guess(column(*values), "x")
+    found = infer_column(column(*values), "x")
     assert isinstance(found, SkippedColumn) and found.refused
     assert text in found.why
     assert "--drop x" in found.why
@@ -66,18 +66,18 @@ def test_refused_with_advice(values, text):
 
 @pytest.mark.parametrize("values", [[5, 5], ["a", "a"], [None, None], ["", "NA"], [True, True]])
 def test_constants_are_left_out(values):
-    found = guess(column(*values), "x")
+    found = infer_column(column(*values), "x")
     assert isinstance(found, SkippedColumn) and not found.refused
     assert "left out" in found.why
 
 
 def test_forced_kinds():
-    assert guess(column(1, 2, 10), "x", "category").levels == ("1", "10", "2")
-    assert guess(column("2024-01-31", "2024-02-01"), "x", "category").kind == "category"
-    found = guess(column("1", "2", "unknown"), "x", "number")
+    assert infer_column(column(1, 2, 10), "x", "category").levels == ("1", "10", "2")
+    assert infer_column(column("2024-01-31", "2024-02-01"), "x", "category").kind == "category"
+    found = infer_column(column("1", "2", "unknown"), "x", "number")
     assert (found.kind, found.missing, found.fill) == ("number", 1, 1.5)
     with pytest.raises(TableError, match=r"'1,234'"):
-        guess(column("1", "1,234"), "x", "number")
+        infer_column(column("1", "1,234"), "x", "number")
 
 
 def test_all_refused_columns_are_named():
@@ -101,8 +101,8 @@ def test_what_training_had_not_is_told():
     encoded = encoder.encode(pa.table({"c": ["z", "x", None], "a": [None, 1.0, 2.0], "d": [0] * 3}))
     np.testing.assert_array_equal(encoded.X, [[2, 0, 0], [1, 1, 0], [2, 0, 0]])
     assert len(encoded.notes) == 3
-    assert "1 missing value, none in training; 2" in encoded.notes[0]
-    assert "1 row with 1 level that training had not, such as 'z'" in encoded.notes[1]
+    assert "1 missing value, none in training; replaced by 2" in encoded.notes[0]
+    assert "1 row with 1 unknown level, such as 'z'" in encoded.notes[1]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_task_labels_keep_their_value(values, expected):
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        (["a", None], "1 row without a task"),
+        (["a", None], "no task in 1 row"),
         (["a", "NA"], "--category t"),
         ([1.5, 2.0], "fractions"),
         ([np.datetime64("2024-01-31", "D").item()], "text or whole numbers"),
@@ -259,7 +259,7 @@ def test_frames_of_any_make():
     for frame in (pd.DataFrame(data), pl.DataFrame(data), pa.table(data)):
         assert as_table(frame).to_pydict() == data
     categories = pd.DataFrame({"b": pd.Categorical(["x", "y", "x"])})
-    assert guess(as_table(categories)["b"], "b").levels == ("x", "y")
+    assert infer_column(as_table(categories)["b"], "b").levels == ("x", "y")
     for wrong in (
         [[1, 2]],
         np.ones((2, 2)),

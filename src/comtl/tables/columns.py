@@ -11,7 +11,6 @@ from scipy import sparse
 
 from ..phrases import count_noun
 from ..saving.registry import saved
-from .patterns import MISSING
 from .table_errors import TableError
 from .values import levels_of, numbers_of, type_of
 
@@ -31,11 +30,11 @@ class Column:
     kind : str
         "number", "yes/no" or "category".
     levels : tuple of str
-        Levels of a category, one feature each; the words for no and yes.
+        Levels of a category, one feature each; or the words for no and yes.
     fill : float
-        What a missing number is taken for: the median of the training rows.
+        Number in place of a missing one: the median of the training rows.
     flagged : bool
-        Whether a missing value has a feature of its own.
+        Whether a further feature marks missing values.
     missing : int
         Missing values in the training rows.
     coerce : bool
@@ -64,12 +63,12 @@ class Column:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the features."""
-        own = tuple(f"{self.name}={level}" for level in self.levels)
+        names = tuple(f"{self.name}={level}" for level in self.levels)
         if self.kind == NUMBER:
-            own = (self.name,)
+            names = (self.name,)
         elif self.kind == YES_NO:
-            own = own[1:]
-        return (*own, f"{self.name} missing") if self.flagged else own
+            names = names[1:]
+        return (*names, f"{self.name} missing") if self.flagged else names
 
     def gaps(self, values: pa.ChunkedArray) -> np.ndarray:
         """Which values are missing."""
@@ -78,7 +77,7 @@ class Column:
         return levels_of(values)[0] < 0
 
     def encode(self, values: pa.ChunkedArray) -> tuple[np.ndarray | sparse.csr_array, list[str]]:
-        """Features of the values, and notes on values that training had not.
+        """Features of the values, and notes on values that training data did not have.
 
         Parameters
         ----------
@@ -90,7 +89,7 @@ class Column:
         features : ndarray or csr_array of shape (n_rows, n_features)
             A category is sparse: zero in all columns where its level is unknown.
         notes : list of str
-            What was not as in training.
+            What differs from the training data.
         """
         if self.kind == CATEGORY:
             return self._one_hot(values)
@@ -101,7 +100,7 @@ class Column:
         if gaps.any() and not self.flagged:
             notes.append(
                 f"Column {self.name!r}: {count_noun(int(gaps.sum()), 'missing value')}, none in "
-                f"training; {self.fill:g} (the median there) serves."
+                f"training; replaced by {self.fill:g}, the median there."
             )
         parts = [filled, gaps.astype(float)] if self.flagged else [filled]
         return np.stack(parts, axis=1), notes
@@ -116,40 +115,36 @@ class Column:
                 "it as it was then."
             )
         codes, levels = levels_of(values)
-        place = {level: number for number, level in enumerate(self.levels)}
+        features = {level: number for number, level in enumerate(self.levels)}
         gap = len(self.levels) if self.flagged else -1
-        # The last entry serves the missing ones, whose code is -1.
-        known = np.array([*(place.get(level, -1) for level in levels), gap], dtype=np.intp)[codes]
-        rows = np.flatnonzero(known >= 0)
+        # The last entry is that of missing values, whose code is -1.
+        feature = np.array([*(features.get(level, -1) for level in levels), gap], dtype=np.intp)
+        feature = feature[codes]
+        rows = np.flatnonzero(feature >= 0)
         shape = len(codes), len(self.names)
-        features = sparse.csr_array((np.ones(len(rows)), (rows, known[rows])), shape=shape)
+        encoded = sparse.csr_array((np.ones(len(rows)), (rows, feature[rows])), shape=shape)
         notes = []
-        strange = [level for level in levels if level not in place]
-        if strange:
-            count = count_noun(int(((known < 0) & (codes >= 0)).sum()), "row")
+        unknown = [level for level in levels if level not in features]
+        if unknown:
+            count = count_noun(int(((feature < 0) & (codes >= 0)).sum()), "row")
+            kinds = count_noun(len(unknown), "unknown level")
             notes.append(
-                f"Column {self.name!r}: {count} with {count_noun(len(strange), 'level')} that "
-                f"training had not, such as {strange[0]!r}; no level is assumed."
+                f"Column {self.name!r}: {count} with {kinds}, such as {unknown[0]!r}; no "
+                "level is assumed."
             )
         if not self.flagged and (codes < 0).any():
             count = count_noun(int((codes < 0).sum()), "missing value")
             notes.append(f"Column {self.name!r}: {count}, none in training; no level is assumed.")
-        return features, notes
+        return encoded, notes
 
     def _truths(self, values: pa.ChunkedArray) -> np.ndarray:
         """Zero for no and one for yes, NaN for missing."""
-        codes, found = levels_of(values)
-        words = [level.strip().lower() for level in self.levels]
-        strange = [level for level in found if level.strip().lower() not in words]
-        if strange:
+        codes, levels = levels_of(values)
+        truths = {word.strip().lower(): float(number) for number, word in enumerate(self.levels)}
+        unknown = [level for level in levels if level.strip().lower() not in truths]
+        if unknown:
             raise TableError(
                 f"Column {self.name!r} held {self.levels[0]!r} and {self.levels[1]!r} in training "
-                f"and now holds {strange[0]!r}; correct it, or fit with --category {self.name}."
+                f"and now holds {unknown[0]!r}; correct it, or fit with --category {self.name}."
             )
-        truth = np.array([*(float(words.index(one.strip().lower())) for one in found), np.nan])
-        return truth[codes]
-
-
-def missing_words(task_as_text: bool) -> tuple[str, ...]:
-    """Words that stand for nothing; only the empty one where words are taken as they are."""
-    return ("",) if task_as_text else MISSING
+        return np.array([*(truths[level.strip().lower()] for level in levels), np.nan])[codes]

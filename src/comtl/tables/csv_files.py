@@ -1,4 +1,4 @@
-"""Text with delimiters, as CSV and TSV files have it, read strictly."""
+"""Read CSV and TSV text, strictly."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from ..phrases import count_noun, some
-from .patterns import CODE, INFINITE, MISSING_NUMBERS, NUMBER_PATTERN
-from .table_errors import TableError
+from ..phrases import count_noun
+from .patterns import ANY_NUMBER, CODE, MISSING_NUMBERS
+from .table_errors import TableError, require_unique
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-LOOKED_AT = 20
+MOST_RECORDS = 20
 """Records by which the delimiter is checked."""
 
 
@@ -29,14 +29,14 @@ def read_delimited(text: bytes, name: str, keep: Collection[str] = ()) -> tuple[
         start = text[: 1 << 20].decode("utf-8", errors="ignore")
         delimiter, header = _header(start, name)
     except csv.Error as error:
-        raise TableError(f"{name} is no text with delimiters: {error}. Save it as CSV.") from error
+        raise TableError(f"{name} is not a CSV file: {error}. Save it as CSV.") from error
     table = _strings(text, delimiter, len(header), name)
     names, notes = _named(header, table, name)
     if not table.num_rows:
         raise TableError(f"{name} has a header and no rows; give it at least a few.")
     columns = {
-        column: table.column(place) if column in keep else _typed(table.column(place))
-        for place, column in names.items()
+        column: table.column(number) if column in keep else _typed(table.column(number))
+        for number, column in names.items()
     }
     return pa.table(columns), notes
 
@@ -46,14 +46,14 @@ def _header(start: str, name: str) -> tuple[str, list[str]]:
     best: tuple[bool, int, str, list[str]] | None = None
     for delimiter in DELIMITERS:
         reader = csv.reader(io.StringIO(start, newline=""), delimiter=delimiter)
-        records = [record for record in islice(reader, LOOKED_AT) if record]
+        records = [record for record in islice(reader, MOST_RECORDS) if record]
         if not records:
             raise TableError(f"{name} is empty; give a table with a header line.")
-        # The last record may be cut, where the text is long.
-        alike = all(len(record) == len(records[0]) for record in records[1 : LOOKED_AT - 1])
-        found = (alike and len(records[0]) > 1, len(records[0]), delimiter, records[0])
-        if best is None or found[:2] > best[:2]:
-            best = found
+        # The last record may be incomplete, where the text is long.
+        alike = all(len(record) == len(records[0]) for record in records[1 : MOST_RECORDS - 1])
+        candidate = (alike and len(records[0]) > 1, len(records[0]), delimiter, records[0])
+        if best is None or candidate[:2] > best[:2]:
+            best = candidate
     assert best is not None
     return best[2], [column.strip() for column in best[3]]
 
@@ -68,8 +68,8 @@ def _strings(text: bytes, delimiter: str, width: int, name: str) -> pa.Table:
 
     if text.count(b'"') % 2:
         raise TableError(
-            f'{name} has an odd number of quotation marks ("): one is never closed, and the rows '
-            "after it would be lost. Close it, or write it twice where it is meant as a sign."
+            f'{name} has an odd number of quotation marks ("): one is never closed. Close it, or '
+            "double it where it is part of the text."
         )
     try:
         table = pacsv.read_csv(
@@ -82,7 +82,7 @@ def _strings(text: bytes, delimiter: str, width: int, name: str) -> pa.Table:
                 delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
             ),
             convert_options=pacsv.ConvertOptions(
-                column_types={f"f{place}": pa.string() for place in range(width)},
+                column_types={f"f{number}": pa.string() for number in range(width)},
                 strings_can_be_null=False,
             ),
         )
@@ -91,40 +91,36 @@ def _strings(text: bytes, delimiter: str, width: int, name: str) -> pa.Table:
             raise TableError(
                 f"{name}: row {wrong[0].number} (the header is row 1) has "
                 f"{count_noun(wrong[0].actual_columns, 'field')}, the header has {width}, "
-                "divided by "
-                f"{DELIMITERS[delimiter]}. Repair the row, or quote fields that hold a delimiter."
+                f"separated by {DELIMITERS[delimiter]}. Repair the row, or quote "
+                "fields that hold a delimiter."
             ) from error
         raise TableError(f"{name} cannot be read: {error}. Save it again as CSV.") from error
     return table.slice(1)
 
 
 def _named(header: list[str], table: pa.Table, name: str) -> tuple[dict[int, str], list[str]]:
-    """Names of the columns to keep by their places, and what is said of the others."""
+    """Names of the columns to keep by their numbers, and notes on the others."""
     names, notes = {}, []
-    for place, column in enumerate(header):
+    for number, column in enumerate(header):
         if column:
-            names[place] = column
-        elif pc.all(pc.equal(table.column(place), "")).as_py() in (True, None):
-            notes.append(f"Column {place + 1} has neither name nor values: left out.")
-        elif place == 0:
+            names[number] = column
+        elif pc.all(pc.equal(table.column(number), "")).as_py() in (True, None):
+            notes.append(f"Column {number + 1} has neither name nor values: left out.")
+        elif number == 0:
             notes.append("The first column has no name and is taken for row numbers: left out.")
         else:
-            raise TableError(f"{name}: column {place + 1} has no name; give it one in the header.")
-    twice = [column for column in dict.fromkeys(header) if column and header.count(column) > 1]
-    if twice:
-        raise TableError(
-            f"{name} has several columns of the same name: {some(twice)}. Rename them."
-        )
+            raise TableError(f"{name}: column {number + 1} has no name; give it one in the header.")
+    require_unique([column for column in header if column], name)
     return names, notes
 
 
 def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Numbers where every value is one or stands for nothing; else the text, empty as missing."""
+    """Numbers where every value is one or missing; else the text, empty as missing."""
     bare = pc.utf8_trim_whitespace(column)
     empty = pc.is_in(bare, pa.array(MISSING_NUMBERS))
     numbers = pc.if_else(empty, pa.scalar(None, pa.string()), bare)
     known = numbers.drop_null()
-    plain = pc.match_substring_regex(known, f"^({NUMBER_PATTERN}|{INFINITE})$")
+    plain = pc.match_substring_regex(known, f"^({ANY_NUMBER})$")
     codes = pc.match_substring_regex(known, f"^{CODE}$")
     if len(known) and pc.all(plain).as_py() and not pc.any(codes).as_py():
         if not pc.all(pc.match_substring_regex(known, r"^-?\d+$")).as_py():
@@ -132,6 +128,6 @@ def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
         try:
             return numbers.cast(pa.int64())
         except pa.ArrowInvalid:
-            # Too many digits for a number: names of something.
+            # Too many digits for a number: identifiers.
             return column
     return pc.if_else(pc.equal(bare, ""), pa.scalar(None, pa.string()), column)

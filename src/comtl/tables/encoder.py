@@ -1,4 +1,4 @@
-"""From the columns of a table to features, the same way every time."""
+"""Features of the columns of a table, in training and in prediction."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from ..phrases import count_noun, some
+from ..phrases import some
 from ..saving.registry import saved
 from .columns import CATEGORY, NUMBER, Column
-from .infer_types import SkippedColumn, guess, refuse
+from .infer_types import SkippedColumn, infer_column, refuse
 from .table_errors import TableError, require_columns
 from .values import numbers_of
 
 WIDE = 100
-"""Features from which a table that is mostly zero becomes sparse."""
+"""Number of features from which a table that is mostly zero becomes sparse."""
 FULL = 0.2
 """Share of values that are not zero from which a wide table stays dense."""
 ROW_NUMBERS = 20
 """Rows from which whole numbers that never repeat may be identifiers."""
-SPARSE_STEPS = 10.0
-"""Mean step beyond which they are measurements."""
+SPARSE_GAPS = 10.0
+"""Mean difference of neighbours from which they are measurements instead."""
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Features of some rows, and notes on values that training had not."""
+    """Features of some rows, and notes on values that the training data did not have."""
 
     X: Any
     notes: tuple[str, ...]
@@ -103,11 +103,13 @@ class Encoder:
             What was left out, and what looks odd.
         """
         forced = {**dict.fromkeys(category, CATEGORY), **dict.fromkeys(number, NUMBER)}
-        found = [guess(table.column(name), name, forced.get(name)) for name in table.column_names]
-        left = [one for one in found if isinstance(one, SkippedColumn)]
-        refuse(left)
-        columns = tuple(one for one in found if isinstance(one, Column))
-        notes = [one.why for one in left]
+        read = [
+            infer_column(table.column(name), name, forced.get(name)) for name in table.column_names
+        ]
+        skipped = [one for one in read if isinstance(one, SkippedColumn)]
+        refuse(skipped)
+        columns = tuple(one for one in read if isinstance(one, Column))
+        notes = [one.why for one in skipped]
         if not columns:
             raise TableError(
                 "No column is left to predict from: every one is the task, the target, dropped, "
@@ -116,17 +118,14 @@ class Encoder:
         gaps = [column.name for column in columns if column.missing]
         if missing == "refuse" and gaps:
             raise TableError(
-                f"Column {gaps[0]!r} and {count_noun(len(gaps) - 1, 'other')} have missing values: "
-                "fill them, drop the rows, or pass --missing impute."
-                if gaps[1:]
-                else f"Column {gaps[0]!r} has missing values: fill them, drop the rows, or pass "
-                "--missing impute."
+                f"Missing values in {some(gaps)}: fill them, drop the rows, or pass --missing "
+                "impute."
             )
         blocks = [column.encode(table.column(column.name))[0] for column in columns]
-        whole = sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr")
-        notes += [_numbered(column, table) for column in columns]
-        wide = whole.shape[1] >= WIDE and whole.nnz < FULL * np.prod(whole.shape, dtype=float)
-        encoder = cls(columns, _unique(columns), missing, bool(wide), _spreads(whole))
+        X = _joined(blocks)
+        notes += [_note_on_identifier(column, table) for column in columns]
+        wide = X.shape[1] >= WIDE and X.nnz < FULL * np.prod(X.shape, dtype=float)
+        encoder = cls(columns, _unique(columns), missing, bool(wide), _spreads(X))
         return encoder, [note for note in notes if note]
 
     def encode(self, table: pa.Table) -> Encoded:
@@ -154,17 +153,19 @@ class Encoder:
                 )
         parts = [column.encode(table.column(column.name)) for column in self.columns]
         notes = tuple(note for _, own in parts for note in own)
-        blocks = [block for block, _ in parts]
+        blocks: list[Any] = [block for block, _ in parts]
         if self.sparse:
-            whole = sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr")
-            return Encoded(whole, notes)
-        return Encoded(self._frame(blocks), notes)
-
-    def _frame(self, blocks: list[Any]) -> Any:
+            return Encoded(_joined(blocks), notes)
         import pandas as pd
 
-        dense = [block.toarray() if sparse.issparse(block) else block for block in blocks]
-        return pd.DataFrame(np.hstack(dense), columns=list(self.names))
+        dense: list[Any] = [
+            block.toarray() if sparse.issparse(block) else block for block in blocks
+        ]
+        return Encoded(pd.DataFrame(np.hstack(dense), columns=list(self.names)), notes)
+
+
+def _joined(blocks: list[Any]) -> sparse.csr_array:
+    return sparse.csr_array(sparse.hstack([sparse.csr_array(block) for block in blocks]))
 
 
 def _unique(columns: tuple[Column, ...]) -> tuple[str, ...]:
@@ -178,23 +179,22 @@ def _unique(columns: tuple[Column, ...]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _spreads(whole: sparse.csr_array) -> np.ndarray:
-    mean = np.asarray(whole.mean(axis=0)).ravel()
-    # About the mean, since squares of large numbers would lose the digits that differ.
-    filled = np.bincount(whole.indices, minlength=whole.shape[1])
-    gaps = (whole.data - mean[whole.indices]) ** 2
-    squares = np.bincount(whole.indices, gaps, minlength=whole.shape[1])
-    squares += (whole.shape[0] - filled) * mean**2
-    return np.sqrt(squares / whole.shape[0])
+def _spreads(X: sparse.csr_array) -> np.ndarray:
+    """Standard deviations of the columns, about the mean to keep the digits of large numbers."""
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    nonzero = np.bincount(X.indices, minlength=X.shape[1])
+    squares = np.bincount(X.indices, (X.data - mean[X.indices]) ** 2, minlength=X.shape[1])
+    squares += (X.shape[0] - nonzero) * mean**2
+    return np.sqrt(squares / X.shape[0])
 
 
-def _numbered(column: Column, table: pa.Table) -> str:
+def _note_on_identifier(column: Column, table: pa.Table) -> str:
     """Note on a column that counts the rows; empty for any other."""
     if column.kind != NUMBER or column.flagged or table.num_rows < ROW_NUMBERS:
         return ""
     values = np.sort(numbers_of(table.column(column.name), column.name))
-    steps = np.diff(values)
-    if (values != np.trunc(values)).any() or (steps < 1.0).any() or steps.mean() > SPARSE_STEPS:
+    gaps = np.diff(values)
+    if (values != np.trunc(values)).any() or (gaps < 1.0).any() or gaps.mean() > SPARSE_GAPS:
         return ""
     return (
         f"Column {column.name!r} has another whole number in every row: if it is an identifier, "

@@ -1,4 +1,4 @@
-"""From a table to a fitted model."""
+"""Fit a model to a table."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ..phrases import count_noun
 from ..rows.fit_input import FitInput
 from ..stacking.multitask import MultitaskModel
 from .encoder import Encoder
-from .labels import match_target, read_target, read_tasks, read_weights
+from .labels import read_target, read_tasks, read_weights
 from .model_names import FORMER_MODELS, MODELS, choose_model
 from .table_errors import TableError, require_columns
 from .table_model import TableModel
 from .values import as_table
 
 LEAST_ROWS = 5
-"""Rows that a fit takes at least: as many as the folds it is tuned on."""
+"""Fewest rows of a fit: as many as the folds it is tuned on."""
 FOLDS = 5
 KINDS = ("auto", "regression", "classification")
 Progress = Callable[[int, int], None]
@@ -53,7 +53,7 @@ def fit_table(
     progress: Progress | None = None,
     seen: Callable[[Encoder, list[str]], None] | None = None,
 ) -> TableModel:
-    """Fit a model to the rows of a table: columns are read, encoded and learned from.
+    """Fit a model to the rows of a table, with its columns encoded by type.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ def fit_table(
         Columns to take as categories and as numbers, whatever they look like. The task among the
         categories has its labels taken as text.
     missing : {"impute", "refuse"}
-        Missing values: the median and a feature that says so (a level of its own in a category),
-        or an error.
+        Missing values: fill them and mark them by a further feature (the median of a number, a
+        level of a category), or raise an error.
     weight : str, optional
         Column with the weight of each row.
     score : bool, default=True
@@ -124,43 +124,41 @@ def fit_table(
     drop, category, number = (
         (one,) if isinstance(one, str) else tuple(one) for one in (drop, category, number)
     )
-    _check_names(
-        table, task, target, weight, {"--drop": drop, "--category": category, "--number": number}
-    )
+    options: dict[str, Sequence[str]] = {"--drop": drop, "--category": category, "--number": number}
+    _check_names(table, task, target, weight, options)
     task_as_text = task in category
-    found = read_target(table.column(target), target, kind)
-    table, values, notes = found.kept(table, target)
-    notes += found.notes
+    targets = read_target(table.column(target), target, kind)
+    table, values, notes = targets.kept(table, target)
+    notes += targets.notes
     labels = read_tasks(table.column(task), task, task_as_text)
     weights = None if weight is None else read_weights(table.column(weight), weight)
     notes += _check_rows(labels)
     others = [name for name in table.column_names if name not in (task, target, weight, *drop)]
-    encoder, odd = Encoder.of(
-        table.select(others), category=category, number=number, missing=missing
-    )
-    notes += odd
+    features = table.select(others)
+    encoder, found = Encoder.of(features, category=category, number=number, missing=missing)
+    notes += found
     if seen is not None:
         seen(encoder, notes)
-    rows = FitInput(encoder.encode(table).X, values, labels, weights)
-    told = progress or (lambda done, total: None)
+    rows = FitInput(encoder.encode(features).X, values, labels, weights)
+    report = progress or (lambda done, total: None)
     folds = 1 if len(labels) > MANY_ROWS else min(FOLDS, len(labels))
-    told(0, 1 + 3 * folds * score)
-    choose = partial(choose_model, model, found.kind, seed=seed, jobs=jobs)
+    report(0, 1 + 3 * folds * score)
+    choose = partial(choose_model, model, targets.kind, seed=seed, jobs=jobs)
     estimator = choose(rows)
     _fit(estimator, rows, notes)
     notes += _about_hinges(model, estimator, rows)
     comparison = None
     if score:
-        comparison = _compared(estimator, rows, choose, told, notes)
+        comparison = _compared(estimator, rows, choose, report, notes)
     else:
-        told(1, 1)
+        report(1, 1)
     return TableModel(
         encoder,
         estimator,
         comparison,
         task,
         target,
-        found.kind,
+        targets.kind,
         model,
         len(labels),
         task_as_text,
@@ -170,20 +168,14 @@ def fit_table(
 
 
 def compare_table(model: TableModel, frame: Any, progress: Progress | None = None) -> Comparison:
-    """Errors on held-out rows of a table, of copies of a model fitted to the others."""
-    table = as_table(frame)
-    require_columns([model.task, model.target], table.column_names, "the model's table")
-    target = match_target(table.column(model.target), model.target, model.classes)
-    table, values, _ = target.kept(table, model.target)
-    text = model.task_as_text or model.estimator.tasks_.dtype.kind == "U"
-    labels = read_tasks(table.column(model.task), model.task, text)
+    """Errors on held-out rows of a table of copies of a model, fitted to the other rows."""
+    rows, _ = model._read_training(frame)
     choose = partial(choose_model, model.model, model.kind)
-    X = model.encoder.encode(table).X
-    return compare(model.estimator, X, values, labels, choose=choose, progress=progress)
+    return compare(model.estimator, rows.X, rows.y, rows.task, choose=choose, progress=progress)
 
 
 def versions() -> dict[str, str]:
-    """Versions of what makes a model."""
+    """Versions of the software that fits a model."""
     from .. import __version__
 
     return {
@@ -200,7 +192,7 @@ def _check_names(
     names = table.column_names
     if len(names) == 1:
         raise TableError(
-            f"The table has one column only, {names[0][:60]!r}; in CSV files columns are divided "
+            f"The table has one column only, {names[0][:60]!r}; separate the columns of CSV files "
             "by commas, semicolons, tabs or bars."
         )
     require_columns([task], names, "--task")
@@ -231,7 +223,7 @@ def _check_rows(labels: np.ndarray) -> list[str]:
     if tasks == 1:
         return ["All rows are of one task: there is nothing to share between tasks."]
     if tasks == len(labels):
-        return ["Every row is a task of its own; is the right column named by --task?"]
+        return ["Every row has another task; does --task name the right column?"]
     return []
 
 
@@ -241,20 +233,18 @@ def _fit(estimator: TaskModel, rows: FitInput, notes: list[str]) -> None:
         # What the user interrupts here is the command, not this fit alone.
         estimator._fit_quietly(rows)
     if any(issubclass(one.category, ConvergenceWarning) for one in caught):
-        notes.append("The fit stopped before it had fully converged; its scores show its worth.")
+        notes.append("The fit stopped before it converged; judge it by its held-out scores.")
 
 
 def _about_hinges(model: str, estimator: TaskModel, rows: FitInput) -> list[str]:
     if model == "hinges" and not len(choose_hinges(estimator).columns):
-        return ["No hinges were kept: straight lines do as well on rows that were held out."]
+        return ["No hinges were kept: straight lines predict held-out rows as well."]
     if model == "auto" and isinstance(estimator, MultitaskModel):
         gain = nonlinearity_evidence(estimator, rows.X, rows.y, rows.task, rows.sample_weight)
         if gain > MIN_LOG_EVIDENCE:
             return [
-                "Some columns seem to act nonlinearly: straight lines fit less well than the "
-                "rows allow "
-                f"(log marginal likelihood {gain:+.0f}). A fit with --model hinges may predict "
-                "better."
+                "Some columns seem to have nonlinear effects: hinges change the log marginal "
+                f"likelihood by {gain:+.0f}. A fit with --model hinges may predict better."
             ]
     return []
 
@@ -263,24 +253,16 @@ def _compared(
     estimator: TaskModel,
     rows: FitInput,
     choose: Callable[[FitInput], TaskModel],
-    told: Progress,
+    report: Progress,
     notes: list[str],
 ) -> Comparison | None:
-    def later(done: int, total: int) -> None:
-        told(done + 1, total + 1)
+    def after_fit(done: int, total: int) -> None:
+        report(done + 1, total + 1)
 
+    data = (rows.X, rows.y, rows.task, rows.sample_weight)
     try:
-        return compare(
-            estimator,
-            rows.X,
-            rows.y,
-            rows.task,
-            rows.sample_weight,
-            folds=FOLDS,
-            choose=choose,
-            progress=later,
-        )
+        return compare(estimator, *data, folds=FOLDS, choose=choose, progress=after_fit)
     except ValueError as error:
         # Small tables may have folds without rows of a class or of a task.
-        notes.append(f"No held-out scores, the table is too small for them ({error}).")
+        notes.append(f"No held-out scores: the table is too small ({error}).")
         return None

@@ -1,4 +1,4 @@
-"""What kind of values a column holds, and what is refused rather than guessed."""
+"""Infer the type of a column, and refuse what is ambiguous."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..phrases import count_noun
 from .columns import CATEGORY, NUMBER, YES_NO, Column
 from .patterns import (
     DATE,
-    DRESSED,
+    DECORATED,
     MISSING_NUMBERS,
     NUMBER_PATTERN,
     are_numbers,
@@ -24,8 +24,8 @@ from .values import levels_of, numbers_of, type_of
 
 MAX_CATEGORY_LEVELS = 10
 """Levels that a category may have in any case."""
-LOOKED_AT = 2000
-"""Levels by which the writing of a column is judged."""
+MOST_LEVELS = 2000
+"""Levels by which the format of a column is inferred."""
 LONG = 40
 """Letters beyond which text that hardly repeats is prose."""
 
@@ -38,8 +38,15 @@ class SkippedColumn:
     why: str
     refused: bool
 
+    @classmethod
+    def left_out(cls, name: str, what: str) -> SkippedColumn:
+        """A column without any information."""
+        return cls(name, f"Column {name!r} {what}: left out.", False)
 
-def guess(values: pa.ChunkedArray, name: str, forced: str | None = None) -> Column | SkippedColumn:
+
+def infer_column(
+    values: pa.ChunkedArray, name: str, forced: str | None = None
+) -> Column | SkippedColumn:
     """Column as it will be encoded, or why it will not.
 
     ``forced`` is "number" or "category" where the user said so.
@@ -59,37 +66,35 @@ def guess(values: pa.ChunkedArray, name: str, forced: str | None = None) -> Colu
         return _number(numbers_of(values, name), name)
     codes, levels = levels_of(values)
     if kind == "nothing" or not levels:
-        return SkippedColumn(name, f"Column {name!r} has no values: left out.", False)
+        return SkippedColumn.left_out(name, "has no values")
     if kind == "bool" or yes_no(levels) is not None:
         return _yes_no(codes, levels, name)
-    looked = levels[:LOOKED_AT]
-    if are_numbers(level for level in looked if level not in MISSING_NUMBERS):
-        if all(level in MISSING_NUMBERS or are_numbers([level]) for level in levels):
-            return _number(numbers_of(values, name), name)
+    if are_numbers([level for level in levels if level not in MISSING_NUMBERS]):
+        return _number(numbers_of(values, name), name)
     why = _refusal(codes, levels, name, remedy)
     return SkippedColumn(name, why, True) if why else _category(codes, levels, name)
 
 
 def _refusal(codes: np.ndarray, levels: list[str], name: str, remedy: str) -> str:
     """Why text cannot be used as it is; empty where it can."""
-    looked = levels[:LOOKED_AT]
-    if share(DATE, looked) > 0.8:
-        return f"Column {name!r} holds dates, such as {looked[0]!r}: {_instead(name)}"
-    plain, dressed = share(NUMBER_PATTERN, looked), share(DRESSED, looked)
-    if dressed > 0.5 and dressed > plain and not _codes_only(looked):
-        example = first_not(NUMBER_PATTERN, looked)
+    sample = levels[:MOST_LEVELS]
+    if share(DATE, sample) > 0.8:
+        return f"Column {name!r} holds dates, such as {sample[0]!r}: {_instead(name)}"
+    plain, decorated = share(NUMBER_PATTERN, sample), share(DECORATED, sample)
+    if decorated > 0.5 and decorated > plain and not _codes_only(sample):
+        example = first_not(NUMBER_PATTERN, sample)
         return (
             f"Column {name!r} holds numbers with signs, such as {example!r}: write plain numbers "
             f"(1234.5), {remedy}"
         )
-    if plain > 0.5 and not _codes_only(looked):
-        example = first_not(NUMBER_PATTERN, looked)
+    if plain > 0.5 and not _codes_only(sample):
+        example = first_not(NUMBER_PATTERN, sample)
         return (
             f"Column {name!r} mixes numbers and text such as {example!r}: --number {name} takes "
             f"words as missing; or {remedy}"
         )
     rows = int((codes >= 0).sum())
-    if len(levels) * 2 > rows and float(np.mean([len(level) for level in looked])) > LONG:
+    if len(levels) * 2 > rows and float(np.mean([len(level) for level in sample])) > LONG:
         return f"Column {name!r} holds free text: leave it out with --drop {name}."
     if len(levels) > MAX_CATEGORY_LEVELS and len(levels) * 2 > rows:
         return (
@@ -115,12 +120,10 @@ def _instead(name: str) -> str:
 def _number(numbers: np.ndarray, name: str, *, coerce: bool = False) -> Column | SkippedColumn:
     gaps = np.isnan(numbers)
     if gaps.all():
-        return SkippedColumn(name, f"Column {name!r} has no values: left out.", False)
+        return SkippedColumn.left_out(name, "has no values")
     known = numbers[~gaps]
     if not gaps.any() and (known == known[0]).all():
-        return SkippedColumn(
-            name, f"Column {name!r} is {known[0]:g} in every row: left out.", False
-        )
+        return SkippedColumn.left_out(name, f"is {known[0]:g} in every row")
     fill = float(np.median(known))
     return Column(name, NUMBER, (), fill, bool(gaps.any()), int(gaps.sum()), coerce)
 
@@ -137,11 +140,9 @@ def _yes_no(codes: np.ndarray, levels: list[str], name: str) -> Column | Skipped
 def _category(codes: np.ndarray, levels: list[str], name: str) -> Column | SkippedColumn:
     gaps = int((codes < 0).sum())
     if not levels:
-        return SkippedColumn(name, f"Column {name!r} has no values: left out.", False)
+        return SkippedColumn.left_out(name, "has no values")
     if len(levels) == 1 and not gaps:
-        return SkippedColumn(
-            name, f"Column {name!r} is {levels[0]!r} in every row: left out.", False
-        )
+        return SkippedColumn.left_out(name, f"is {levels[0]!r} in every row")
     return Column(name, CATEGORY, tuple(levels), 0.0, gaps > 0, gaps)
 
 

@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from ..phrases import count_noun
-from .columns import missing_words
-from .infer_types import SkippedColumn, guess
-from .patterns import MISSING_NUMBERS, are_numbers
+from .infer_types import SkippedColumn, infer_column
+from .patterns import MISSING, MISSING_NUMBERS, are_numbers, missing_words
 from .table_errors import TableError
 from .values import levels_of, numbers_of, plain, type_of
 
@@ -26,15 +25,42 @@ def read_tasks(values: pa.ChunkedArray, name: str, task_as_text: bool = False) -
 
     ``task_as_text`` takes words such as NA as names, and numbers as text.
     """
-    labels, missing = _labels(values, name, task_as_text)
+    kind = type_of(values)
+    if kind in ("date", "other"):
+        raise TableError(
+            f"Column {name!r} holds {values.type}; tasks are named by text or whole numbers. "
+            "Convert it to text."
+        )
+    codes, levels = levels_of(values, missing_words(task_as_text))
+    whole = kind == "number" and not task_as_text
+    if whole:
+        _refuse_fractions(values, name)
+    missing = codes < 0
     if missing.any():
         raise TableError(
-            f"{count_noun(int(missing.sum()), 'row')} without a task in column {name!r}, the "
-            "first is "
-            f"row {missing.argmax() + 1}: drop these rows, or name their task. Where "
-            f"NA or null is a name, pass --category {name}."
+            f"Column {name!r} has no task in {count_noun(int(missing.sum()), 'row')}, the first is "
+            f"row {missing.argmax() + 1}: drop these rows, or name their task. Where NA or null "
+            f"is a name, pass --category {name}."
         )
-    return labels
+    if whole:
+        numbers = np.array([int(float(v)) if "." in v or "e" in v else int(v) for v in levels])
+        if numbers.dtype.kind == "i":
+            return numbers.astype(np.int64)[codes]
+    return np.array(levels)[codes]
+
+
+def _refuse_fractions(values: pa.ChunkedArray, name: str) -> None:
+    """Refuse numbers that are not whole, or too large for a float to tell apart."""
+    kind = plain(values).type
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        numbers = numbers_of(values, name)
+        known = numbers[~np.isnan(numbers)]
+        wrong = known[(known != np.trunc(known)) | (np.abs(known) > EXACT)]
+        if wrong.size:
+            raise TableError(
+                f"Column {name!r} holds numbers with fractions, such as {wrong[:1].tolist()}; is "
+                f"it the task? Name another column, or pass --category {name}."
+            )
 
 
 def match_tasks(
@@ -42,7 +68,7 @@ def match_tasks(
 ) -> np.ndarray:
     """Task of each row for a prediction, in the type of the known tasks.
 
-    A task that cannot be told is a label that is none of the known.
+    A missing or unknown task becomes a label that no known task has.
     """
     text = tasks.dtype.kind == "U"
     codes, levels = levels_of(values, missing_words(task_as_text))
@@ -62,33 +88,6 @@ def _whole(level: str, other: int) -> int:
     digits = level.removesuffix(".0")
     fits = digits.lstrip("-").isdecimal() and str(int(digits)) == digits
     return int(digits) if fits and abs(int(digits)) < 2**63 else other
-
-
-def _labels(
-    values: pa.ChunkedArray, name: str, task_as_text: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    kind = type_of(values)
-    if kind in ("date", "other"):
-        raise TableError(
-            f"Column {name!r} holds {values.type}; tasks are named by text or whole numbers. "
-            "Convert it to text."
-        )
-    codes, levels = levels_of(values, missing_words(task_as_text))
-    if kind == "number" and not task_as_text:
-        whole = plain(values)
-        if pa.types.is_floating(whole.type) or pa.types.is_decimal(whole.type):
-            numbers = numbers_of(values, name)
-            known = numbers[~np.isnan(numbers)]
-            if (known != np.trunc(known)).any() or (np.abs(known) > EXACT).any():
-                raise TableError(
-                    f"Column {name!r} holds numbers with fractions, such as "
-                    f"{known[known != np.trunc(known)][:1].tolist() or known[:1].tolist()}; is it "
-                    f"the task? Name another column, or pass --category {name}."
-                )
-        read = np.array([*(int(float(v)) if "." in v or "e" in v else int(v) for v in levels), 0])
-        if read.dtype.kind == "i":
-            return read.astype(np.int64)[codes], codes < 0
-    return np.array([*levels, ""])[codes], codes < 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +133,9 @@ def _two_classes(levels: list[str]) -> bool:
 
 def _refuse_odd(values: pa.ChunkedArray, name: str, levels: list[str]) -> None:
     """Refuse text that looks like numbers or dates rather than classes."""
-    found = guess(values, name)
-    if isinstance(found, SkippedColumn) and found.refused:
-        reason = found.why.partition(":")[0]
+    column = infer_column(values, name)
+    if isinstance(column, SkippedColumn) and column.refused:
+        reason = column.why.partition(":")[0]
         raise TableError(
             f"{reason}, and is the target: write plain numbers (1234.5), or pass --kind "
             "classification if these are classes."
@@ -167,7 +166,7 @@ def _values(values: pa.ChunkedArray, name: str, levels: list[str], numeric: bool
 
 
 def _classes(values: pa.ChunkedArray, name: str, numeric: bool) -> Target:
-    codes, levels = levels_of(values, MISSING_NUMBERS if numeric else missing_words(False))
+    codes, levels = levels_of(values, MISSING_NUMBERS if numeric else MISSING)
     missing = codes < 0
     if len(levels) < 2:
         raise TableError(
@@ -180,9 +179,10 @@ def _classes(values: pa.ChunkedArray, name: str, numeric: bool) -> Target:
             f"{count_noun(int((~missing).sum()), 'row')}: name another target, or pass --kind "
             "regression if these are numbers."
         )
-    if numeric and all(level.removesuffix(".0").lstrip("-").isdecimal() for level in levels):
-        read = np.array([*(int(level.removesuffix(".0")) for level in levels), 0])
-        return Target(read[codes], missing, CLASSIFICATION, ())
+    bare = [level.removesuffix(".0") for level in levels]
+    if numeric and all(level.lstrip("-").isdecimal() for level in bare):
+        numbers = np.array([*map(int, bare), 0])
+        return Target(numbers[codes], missing, CLASSIFICATION, ())
     return Target(np.array([*levels, ""])[codes], missing, CLASSIFICATION, ())
 
 
@@ -192,17 +192,17 @@ def match_target(values: pa.ChunkedArray, name: str, classes: np.ndarray | None)
         numbers = numbers_of(values, name)
         return Target(numbers, np.isnan(numbers), REGRESSION, ())
     numeric = classes.dtype.kind != "U"
-    codes, levels = levels_of(values, MISSING_NUMBERS if numeric else missing_words(False))
+    codes, levels = levels_of(values, MISSING_NUMBERS if numeric else MISSING)
     known = {str(label): label for label in classes.tolist()}
     bare = [level.removesuffix(".0") if numeric else level for level in levels]
-    strange = [level for level in bare if level not in known]
-    if strange:
+    unknown = [level for level in bare if level not in known]
+    if unknown:
         raise TableError(
-            f"Column {name!r} holds {strange[0]!r}, a class that the model does not know; fit "
+            f"Column {name!r} holds {unknown[0]!r}, a class that the model does not know; fit "
             "again with rows of all classes."
         )
-    read = np.array([*(known[level] for level in bare), classes[0]], dtype=classes.dtype)
-    return Target(read[codes], codes < 0, CLASSIFICATION, ())
+    labels = np.array([*(known[level] for level in bare), classes[0]], dtype=classes.dtype)
+    return Target(labels[codes], codes < 0, CLASSIFICATION, ())
 
 
 def read_weights(values: pa.ChunkedArray, name: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Which estimator a name on the command line stands for."""
+"""Estimators by their names on the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .table_errors import TableError
 
 MODELS = ("auto", "hinges", "hierarchical", "bifactor", "trifactor", "pooled", "separate")
 FORMER_MODELS = {"bends": "hinges"}
-"""Models by the names they had."""
+"""Models by their former names."""
 SIMPLE = ("pooled", "separate")
 RANKS = (1, 2, 4, 8)
 CLUSTERS = (2, 5)
@@ -84,7 +84,7 @@ def choose_interval_model(estimator: Any) -> IntervalMixin:
     )
 
 
-def choose_chances(estimator: Any, kind: str) -> Any:
+def choose_classifier(estimator: Any, kind: str) -> Any:
     """Refuse a model without probabilities."""
     if kind == CLASSIFICATION:
         return estimator

@@ -1,4 +1,4 @@
-"""What is said of tables that cannot be used."""
+"""Errors of tables that cannot be used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TableError(ValueError):
 
 
 def require_columns(wanted: Iterable[str], present: Iterable[str], what: str) -> None:
-    """Refuse names that are no columns of the table; ``what`` says who asked for them."""
+    """Refuse names that are no columns of the table; ``what`` begins the message."""
     names = list(present)
     for name in wanted:
         if name not in names:
@@ -31,3 +31,12 @@ def require_columns(wanted: Iterable[str], present: Iterable[str], what: str) ->
             raise TableError(
                 f"{what}: the table has no column {name!r}{hint} Its columns are {some(names)}."
             )
+
+
+def require_unique(names: list[str], name: str) -> None:
+    """Refuse a file with several columns of one name."""
+    twice = [column for column in dict.fromkeys(names) if names.count(column) > 1]
+    if twice:
+        raise TableError(
+            f"{name} has several columns of the same name: {some(twice)}. Rename them."
+        )

@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 
-from ..phrases import some
 from .csv_files import read_delimited
-from .table_errors import TableError
+from .table_errors import TableError, require_unique
 
 PIPE = "-"
 SHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
@@ -28,7 +27,7 @@ WIDE = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A table read from a file, and what is worth knowing of how it was read."""
+    """A table read from a file, and notes on how it was read."""
 
     table: pa.Table
     notes: tuple[str, ...] = ()
@@ -37,7 +36,7 @@ class Loaded:
 def read_table(
     path: str | os.PathLike[str], *, encoding: str | None = None, text: Collection[str] = ()
 ) -> Loaded:
-    r"""Read a table from a file; what it is shows in its first bytes.
+    r"""Read a table from a file; its first bytes decide the format.
 
     Parameters
     ----------
@@ -101,25 +100,18 @@ def _unpacked(content: bytes, name: str) -> bytes:
         return gzip.decompress(content)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise TableError(
-            f"{name} is cut short or damaged (gzip: {error}); copy or make it again."
+            f"{name} is incomplete or damaged (gzip: {error}); copy it again."
         ) from error
 
 
-def _binary(read: object, content: bytes, name: str) -> pa.Table:
-    assert callable(read)
+def _binary(read: Callable[[io.BytesIO], pa.Table], content: bytes, name: str) -> pa.Table:
     try:
         table = read(io.BytesIO(content))
         table.validate(full=True)
     except (pa.ArrowException, OSError, EOFError) as error:
         first = " ".join(str(error).split())[:100]
-        raise TableError(
-            f"{name} is cut short or damaged ({first}); copy or make it again."
-        ) from error
-    twice = [n for n in dict.fromkeys(table.column_names) if table.column_names.count(n) > 1]
-    if twice:
-        raise TableError(
-            f"{name} has several columns of the same name: {some(twice)}. Rename them."
-        )
+        raise TableError(f"{name} is incomplete or damaged ({first}); copy it again.") from error
+    require_unique(table.column_names, name)
     if not table.num_rows:
         raise TableError(f"{name} has columns and no rows; give it at least a few.")
     # Row numbers that pandas writes beside the columns.

@@ -1,9 +1,11 @@
-"""A fitted model together with how its table was read."""
+"""A fitted model with the encoding of its table."""
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
@@ -15,13 +17,14 @@ from ..evaluation.compare_models import Comparison
 from ..evaluation.reference_models import choose_hinges
 from ..models.task_model import TaskModel
 from ..phrases import count_noun, some
+from ..rows.fit_input import FitInput
 from ..rows.reading import encode_tasks
 from ..saving import save
 from ..saving.registry import saved
 from .columns import CATEGORY
 from .encoder import Encoder
 from .labels import match_target, match_tasks, read_tasks
-from .model_names import choose_adaptable, choose_chances, choose_interval_model
+from .model_names import choose_adaptable, choose_classifier, choose_interval_model
 from .table_errors import TableError, require_columns
 from .values import as_table
 
@@ -33,6 +36,14 @@ class PreparedRows:
     X: Any
     task: np.ndarray
     notes: tuple[str, ...]
+
+
+@contextmanager
+def _unknown_tasks_in_notes() -> Iterator[None]:
+    """Predict without the warning on unknown tasks, which are counted in the notes."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "No task label is known")
+        yield
 
 
 @saved
@@ -60,9 +71,9 @@ class TableModel:
     task_as_text : bool
         Whether task labels are taken as text, whatever they look like.
     notes : tuple of str
-        What was worth knowing when it was fitted.
+        Notes on the data and on the fit.
     versions : dict of str to str
-        Versions of what made it.
+        Versions of the software that fitted it.
 
     Examples
     --------
@@ -94,15 +105,15 @@ class TableModel:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of what the weights are for: features of the table, then hinges of them."""
+        """Names of the features of the table, then of their hinges, in the order of weights."""
         names = self.encoder.names
         return (*names, *choose_hinges(self.estimator).names(names))
 
     @property
     def spreads(self) -> np.ndarray:
-        """Standard deviations of the same in training."""
-        own = self.encoder.spreads
-        return np.append(own, 1.0 / self.estimator._units.inverse_scale[len(own) :])
+        """Standard deviations of ``features`` in training."""
+        spreads = self.encoder.spreads
+        return np.append(spreads, 1.0 / self.estimator._units.inverse_scale[len(spreads) :])
 
     @property
     def text_columns(self) -> tuple[str, ...]:
@@ -116,7 +127,7 @@ class TableModel:
         return self.estimator._known_classes
 
     def prepare(self, frame: Any, unseen: str = "mean") -> PreparedRows:
-        """Rows of a table as the estimator takes them, with notes on what training had not.
+        """Rows of a table as the estimator takes them, with notes on unknown values.
 
         Parameters
         ----------
@@ -138,24 +149,24 @@ class TableModel:
         notes = []
         if unknown.any():
             labels = table.column(self.task).take(pa.array(np.flatnonzero(unknown))).unique()
-            told = (
+            count = (
                 f"{count_noun(int(unknown.sum()), 'row')} of {len(task):,} with "
                 f"{count_noun(len(labels), 'task')} that the model does not know, such as "
                 f"{some(labels.to_pylist(), 3)}"
             )
             if unseen == "refuse":
                 raise TableError(
-                    f"{told}: pass --unseen mean, add them with comtl adapt, or fit again."
+                    f"{count}: pass --unseen mean, add them with comtl adapt, or fit again."
                 )
-            notes.append(f"{told}; predicted by the mean of all tasks.")
+            notes.append(f"{count}; predicted by the mean of all tasks.")
         encoded = self.encoder.encode(table)
         return PreparedRows(encoded.X, task, (*notes, *encoded.notes))
 
-    def _told(self, frame: Any) -> PreparedRows:
-        asked = self.prepare(frame)
-        for note in asked.notes:
+    def _prepared(self, frame: Any) -> PreparedRows:
+        rows = self.prepare(frame)
+        for note in rows.notes:
             warnings.warn(note, UserWarning, stacklevel=3)
-        return asked
+        return rows
 
     def predict(self, frame: Any) -> np.ndarray:
         """Value or class of each row.
@@ -170,7 +181,7 @@ class TableModel:
         ndarray of shape (n_rows,)
             Predictions.
         """
-        return self.values(self._told(frame))
+        return self.values(self._prepared(frame))
 
     def predict_interval(self, frame: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Bounds between which the target of each row lies with probability ``level``.
@@ -187,7 +198,7 @@ class TableModel:
         lower, upper : ndarrays of shape (n_rows,)
             The bounds.
         """
-        return self.bounds(self._told(frame), level)
+        return self.bounds(self._prepared(frame), level)
 
     def predict_proba(self, frame: Any) -> np.ndarray:
         """Probabilities of the classes, in the order of ``estimator.classes_``.
@@ -202,31 +213,36 @@ class TableModel:
         ndarray of shape (n_rows, n_classes)
             Probabilities.
         """
-        return self.chances(self._told(frame))
+        return self.chances(self._prepared(frame))
 
-    def values(self, asked: PreparedRows) -> np.ndarray:
-        """Predictions of rows that were asked for."""
-        with warnings.catch_warnings():
-            # Tasks that are not known are counted in the notes.
-            warnings.filterwarnings("ignore", "No task label is known")
-            return np.asarray(self._predictor().predict(asked.X, task=asked.task))
+    def values(self, rows: PreparedRows) -> np.ndarray:
+        """Predictions of prepared rows."""
+        model: Any = self.estimator
+        with _unknown_tasks_in_notes():
+            return np.asarray(model.predict(rows.X, task=rows.task))
 
-    def bounds(self, asked: PreparedRows, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Intervals of rows that were asked for."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "No task label is known")
-            own = choose_interval_model(self.estimator)
-            return own.predict_interval(asked.X, level, task=asked.task)
+    def bounds(self, rows: PreparedRows, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Prediction intervals of prepared rows."""
+        model = choose_interval_model(self.estimator)
+        with _unknown_tasks_in_notes():
+            return model.predict_interval(rows.X, level, task=rows.task)
 
-    def chances(self, asked: PreparedRows) -> np.ndarray:
-        """Probabilities of rows that were asked for."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "No task label is known")
-            own = choose_chances(self.estimator, self.kind)
-            return np.asarray(own.predict_proba(asked.X, task=asked.task))
+    def chances(self, rows: PreparedRows) -> np.ndarray:
+        """Class probabilities of prepared rows."""
+        model = choose_classifier(self.estimator, self.kind)
+        with _unknown_tasks_in_notes():
+            return np.asarray(model.predict_proba(rows.X, task=rows.task))
 
-    def _predictor(self) -> Any:
-        return self.estimator
+    def _read_training(self, frame: Any) -> tuple[FitInput, list[str]]:
+        """Rows of a table that have a target, as the estimator is fitted to them, and notes."""
+        table = as_table(frame)
+        require_columns([self.task, self.target], table.column_names, "the model's table")
+        target = match_target(table.column(self.target), self.target, self.classes)
+        table, values, notes = target.kept(table, self.target)
+        text = self.task_as_text or self.estimator.tasks_.dtype.kind == "U"
+        task = read_tasks(table.column(self.task), self.task, text)
+        encoded = self.encoder.encode(table)
+        return FitInput(encoded.X, values, task), [*notes, *encoded.notes]
 
     def adapt(self, frame: Any) -> TableModel:
         """Model that knows further tasks as well, learned from a few rows each.
@@ -241,28 +257,17 @@ class TableModel:
         TableModel
             A copy that knows the old and the new tasks.
         """
-        own = choose_adaptable(self.estimator)
-        table = as_table(frame)
-        require_columns([self.task, self.target], table.column_names, "the model's table")
-        target = match_target(table.column(self.target), self.target, self.classes)
-        table, values, gaps = target.kept(table, self.target)
-        text = self.task_as_text or own.tasks_.dtype.kind == "U"
-        task = read_tasks(table.column(self.task), self.task, text)
-        if task.dtype.kind != own.tasks_.dtype.kind:
+        model = choose_adaptable(self.estimator)
+        rows, notes = self._read_training(frame)
+        if rows.task.dtype.kind != model.tasks_.dtype.kind:
             raise TableError(
                 f"Column {self.task!r} held whole numbers in training and now holds text such as "
-                f"{task[0]!r}; name the new tasks by numbers."
+                f"{rows.task[0]!r}; name the new tasks by numbers."
             )
-        encoded = self.encoder.encode(table)
-        adapted = own.adapt(encoded.X, values, task=task)
-        added = count_noun(len(adapted.tasks_) - len(own.tasks_), "task")
-        note = f"{added} added by adapt from {count_noun(len(task), 'row')}."
-        return replace(
-            self,
-            estimator=adapted,
-            rows=self.rows + len(task),
-            notes=(*self.notes, note, *gaps, *encoded.notes),
-        )
+        adapted, count = model.adapt(rows.X, rows.y, task=rows.task), len(rows.task)
+        added = count_noun(len(adapted.tasks_) - len(model.tasks_), "task")
+        notes = [*self.notes, f"{added} added by adapt from {count_noun(count, 'row')}.", *notes]
+        return replace(self, estimator=adapted, rows=self.rows + count, notes=tuple(notes))
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write one HTML page on the model, with its held-out scores where it has them.

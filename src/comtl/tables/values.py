@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..phrases import count_noun, some
-from .patterns import INFINITE, MISSING, MISSING_NUMBERS, NUMBER_PATTERN, first_not
+from .patterns import ANY_NUMBER, INFINITE, MISSING, MISSING_NUMBERS, first_not
 from .table_errors import TableError
 
 LARGEST = 1e100
@@ -30,7 +30,7 @@ def as_table(frame: Any) -> pa.Table:
         first = " ".join(str(error).split())[:200]
         raise TableError(
             f"The frame has a column of mixed types or a name twice ({first}); give each column "
-            "one type, for example with astype(str), and a name of its own."
+            "one type, for example with astype(str), and another name."
         ) from error
     wrong = [name for name in table.column_names if not isinstance(name, str)]
     if wrong:
@@ -68,8 +68,8 @@ def plain(column: pa.ChunkedArray) -> pa.Array:
 def numbers_of(column: pa.ChunkedArray, name: str, *, coerce: bool = False) -> np.ndarray:
     """Numbers as float64, NaN where missing; text must be plain numbers.
 
-    With ``coerce`` words without a digit count as missing. A word with one may be a number in
-    another dress, and to miss just these would be a bias.
+    With ``coerce`` words without a digit count as missing. Words with one may be numbers written
+    otherwise, and to leave out just these would be a bias.
     """
     kind, whole = type_of(column), plain(column)
     if kind == "text":
@@ -80,9 +80,9 @@ def numbers_of(column: pa.ChunkedArray, name: str, *, coerce: bool = False) -> n
             empty = pc.or_(empty, pc.invert(words))
         whole = pc.if_else(empty, pa.scalar(None, pa.string()), bare)
         known = whole.drop_null()
-        right = pc.match_substring_regex(known, f"^({NUMBER_PATTERN}|{INFINITE})$")
+        right = pc.match_substring_regex(known, f"^({ANY_NUMBER})$")
         if not pc.all(right, min_count=0).as_py():
-            example = first_not(f"{NUMBER_PATTERN}|{INFINITE}", known.to_pylist())
+            example = first_not(ANY_NUMBER, known.to_pylist())
             raise TableError(
                 f"Column {name!r} should hold plain numbers but holds text such as {example!r}: "
                 "write numbers as 1234.5, without signs or spaces, and leave unknown ones empty."
@@ -107,13 +107,9 @@ def levels_of(
     """Codes of the values, -1 where missing, and the sorted levels as text."""
     whole = plain(column).dictionary_encode()
     codes = pc.fill_null(whole.indices, -1).to_numpy(zero_copy_only=False).astype(np.intp)
-    found = [_word(value) for value in whole.dictionary.to_pylist()]
-    levels = sorted({word for word in found if word.strip() not in missing})
-    places = {level: place for place, level in enumerate(levels)}
-    table = np.array([places.get(word, -1) for word in found] + [-1], dtype=np.intp)
-    return table[codes], levels
-
-
-def _word(value: Any) -> str:
-    # NaN inside numbers is one more way to write nothing.
-    return "" if value is None or value != value else str(value)
+    # NaN among numbers is missing too.
+    words = ["" if v is None or v != v else str(v) for v in whole.dictionary.to_pylist()]
+    levels = sorted({word for word in words if word.strip() not in missing})
+    numbers = {level: number for number, level in enumerate(levels)}
+    code = np.array([*(numbers.get(word, -1) for word in words), -1], dtype=np.intp)
+    return code[codes], levels

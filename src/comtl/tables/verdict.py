@@ -24,17 +24,17 @@ TEXTS = {
 def verdict(comparison: Comparison, model: str = "auto") -> str:
     """One sentence on how the model does on held-out rows against the reference models.
 
-    ``model`` is the name on the command line: "pooled" and "separate" are no multitask learning.
+    ``model`` is its name on the command line; "pooled" and "separate" are not multitask learning.
     """
-    found = comparison.verdict
-    own, other = comparison.overall["model"], comparison.overall[found.reference]
+    judged = comparison.verdict
+    own, other = comparison.overall["model"], comparison.overall[judged.reference]
     simple = model in ("pooled", "separate")
-    text = TEXTS[found.kind].format(
+    text = TEXTS[judged.kind].format(
         who="This model" if simple or len(comparison.tasks) == 1 else "Multitask learning",
         metric=comparison.metric,
         own=own,
         change=100 * abs(own / other - 1.0) if other > 0 else 0.0,
-        reference=found.reference,
+        reference=judged.reference,
         other=other,
     )
     return text + (" Multitask learning is fitted with --model auto." if simple else "")
