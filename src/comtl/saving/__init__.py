@@ -14,14 +14,14 @@ __all__ = ["ModelFileError", "load", "save"]
 
 
 def save(model: Any, path: str | os.PathLike[str], **facts: str) -> None:
-    """Write a fitted model to a file; a crash leaves the old file or the new one.
+    """Write a fitted model to a file; after a crash the old file or the new one is there.
 
     Parameters
     ----------
     model : estimator
         A fitted model of comtl.
     path : path-like
-        The file; folders on the way are made.
+        The file; missing folders are created.
     **facts : str
         Further facts for the header, such as versions.
     """
@@ -33,8 +33,8 @@ def save(model: Any, path: str | os.PathLike[str], **facts: str) -> None:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that ``save`` wrote, also on another machine and without the training data.
 
-    Nothing in the file is run: it holds numbers and names of comtl's own classes. A file that is
-    cut off, damaged, edited or no model of comtl raises :class:`ModelFileError`.
+    Nothing in the file is executed: it holds numbers and names of comtl's own classes. A file that
+    is incomplete, damaged, edited or not a model of comtl raises :class:`ModelFileError`.
 
     Parameters
     ----------

@@ -1,10 +1,9 @@
-"""Files that are old or new, never half."""
+"""Write files atomically."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import IO, Any
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -14,13 +13,8 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         with fresh.open("wb") as file:
             file.write(content)
-            to_disk(file)
+            file.flush()
+            os.fsync(file.fileno())
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
-
-
-def to_disk(file: IO[Any]) -> None:
-    """Have the system write all that it holds back of a file."""
-    file.flush()
-    os.fsync(file.fileno())

@@ -24,11 +24,11 @@ class Packer:
     def __init__(self) -> None:
         self.arrays: list[np.ndarray] = []
         self._numbers: dict[int, int] = {}
-        # Objects met so far are held, so that no other gets their identity.
-        self._held: list[Any] = []
+        # Kept alive, so that no other array gets the id of one.
+        self._alive: list[Any] = []
 
     def pack(self, value: Any, place: str = "the model") -> JSONTree:
-        """Tree of a value; ``device`` names it in errors."""
+        """Tree of a value; ``place`` names it in errors."""
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -71,12 +71,12 @@ class Packer:
             )
         if id(array) not in self._numbers:
             self._numbers[id(array)] = len(self.arrays)
-            self._held.append(array)
+            self._alive.append(array)
             turned = array.flags.f_contiguous and not array.flags.c_contiguous
             self.arrays.append(array.T if turned else array)
         node: dict[str, Any] = {KIND: "array", "value": self._numbers[id(array)]}
         if array.flags.f_contiguous and not array.flags.c_contiguous:
-            # Kept as it lies in memory, so that sums come out the same to the last digit.
+            # The order in memory is kept, so that sums are the same to the last digit.
             node["turned"] = True
         return node
 
@@ -98,7 +98,7 @@ class Packer:
 
 
 class Unpacker:
-    """Turn a tree back into objects; whatever does not belong is refused."""
+    """Turn a tree back into objects; whatever is not expected is refused."""
 
     def __init__(self, arrays: list[np.ndarray]) -> None:
         self._arrays = arrays
@@ -125,7 +125,7 @@ class Unpacker:
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, ModelFileError):
                 raise
-            raise ModelFileError("a part of the model is not what it should be.") from None
+            raise ModelFileError("a part of the model is not of the right form.") from None
 
     def _float(self, node: JSONTree) -> float:
         return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[node["value"]]
@@ -141,7 +141,7 @@ class Unpacker:
         items, dtype = _listed(node), node["dtype"]
         if not all(type(item) is str for item in items):
             raise ValueError
-        # NumPy keeps room for longer texts than there are at times; it must stay in proportion.
+        # NumPy may reserve memory for longer texts than there are, within bounds.
         if dtype != "object" and (dtype[0] != "U" or not 0 <= int(dtype[1:]) <= MOST_LETTERS):
             raise ValueError
         array = np.empty(len(items), dtype=dtype)
@@ -178,22 +178,16 @@ def _listed(node: JSONTree) -> list[Any]:
 
 def _made(kind: Any, content: dict[str, Any]) -> Any:
     """Dataclass of checked fields, by present or former names; missing ones take defaults."""
-    wanted = field_types(kind)
-    former = FORMER_FIELDS.get(kind.__name__, {})
-    present = {
-        name if name in wanted else former.get(name, name): value for name, value in content.items()
-    }
-    if len(present) < len(content):
-        raise ModelFileError(f"a {kind.__name__} has parts twice.")
-    content = present
-    optional = {
+    types, former = field_types(kind), FORMER_FIELDS.get(kind.__name__, {})
+    values = {name if name in types else former.get(name, name): v for name, v in content.items()}
+    required = {
         field.name
         for field in fields(kind)
-        if field.default is not MISSING or field.default_factory is not MISSING
+        if field.default is MISSING and field.default_factory is MISSING
     }
-    if not (wanted.keys() - optional <= content.keys() <= wanted.keys()):
-        raise ModelFileError(f"the parts of a {kind.__name__} are not those it should have.")
-    for name, value in content.items():
-        if not belongs(value, wanted[name]):
-            raise ModelFileError(f"{name} of a {kind.__name__} is not what it should be.")
-    return kind(**content)
+    if len(values) < len(content) or not required <= values.keys() <= types.keys():
+        raise ModelFileError(f"the fields of a {kind.__name__} are not those it should have.")
+    for name, value in values.items():
+        if not belongs(value, types[name]):
+            raise ModelFileError(f"{name} of a {kind.__name__} is not of the right type.")
+    return kind(**values)

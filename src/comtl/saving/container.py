@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -35,30 +36,24 @@ NAMES = {dtype: name for name, dtype in TYPES.items()}
 def write_container(
     path: Path, text: str, arrays: Sequence[np.ndarray], facts: Mapping[str, str]
 ) -> None:
-    """Write a description and its arrays, all or nothing."""
+    """Write a description and its arrays atomically."""
     table: dict[str, Any] = {}
-    parts, place = [], 0
+    contents, offset = [], 0
     for number, array in enumerate(arrays):
         dtype = array.dtype.newbyteorder("<")
         content = np.ascontiguousarray(array, dtype=dtype).tobytes()
         table[str(number)] = {
             "dtype": NAMES[dtype],
             "shape": list(array.shape),
-            "data_offsets": [place, place + len(content)],
+            "data_offsets": [offset, offset + len(content)],
         }
-        place += len(content)
-        parts.append(content)
-    metadata = {
-        **facts,
-        "format": FORMAT,
-        "version": str(VERSION),
-        "model": text,
-        "sha256": ZEROS,
-    }
-    header = json.dumps({"__metadata__": metadata, **table}).encode("utf-8")
-    # The bytes of the arrays begin where eight-byte numbers may.
+        offset += len(content)
+        contents.append(content)
+    own = {"format": FORMAT, "version": str(VERSION), "model": text, "sha256": ZEROS}
+    header = json.dumps({"__metadata__": {**facts, **own}, **table}).encode("utf-8")
+    # The arrays begin at a multiple of eight bytes.
     header += b" " * (-len(header) % 8)
-    body = b"".join(parts)
+    body = b"".join(contents)
     header = header.replace(_quoted(ZEROS), _quoted(_digest(header, body)))
     write_atomically(path, len(header).to_bytes(8, "little") + header + body)
 
@@ -68,13 +63,12 @@ def read_container(path: Path) -> tuple[str, list[np.ndarray], dict[str, str]]:
     content = memoryview(path.read_bytes())
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 + length or not 2 <= length <= MOST_HEADER:
-        raise ModelFileError(f"{path} is no model file of comtl, or one that is empty or cut off.")
+        raise ModelFileError(f"{path} is not a model file of comtl, or it is empty or incomplete.")
     header, body = bytes(content[8 : 8 + length]), content[8 + length :]
     table, metadata = _parsed(path, header)
     claimed = metadata.pop("sha256", "")
-    if len(claimed) != 64 or header.count(_quoted(claimed)) != 1:
-        raise _damaged(path)
-    if _digest(header.replace(_quoted(claimed), _quoted(ZEROS)), body) != claimed:
+    blank = header.replace(_quoted(claimed), _quoted(ZEROS))
+    if len(claimed) != 64 or header.count(_quoted(claimed)) != 1 or _digest(blank, body) != claimed:
         raise _damaged(path)
     arrays = _arrays(path, table, body)
     metadata.pop("format")
@@ -85,22 +79,21 @@ def read_container(path: Path) -> tuple[str, list[np.ndarray], dict[str, str]]:
         raise ModelFileError(
             f"{path} has format {version}; this comtl reads up to {VERSION}: install a newer comtl."
         )
-    text = metadata.pop("model", None)
-    if text is None:
+    if "model" not in metadata:
         raise _damaged(path)
-    return text, arrays, metadata
+    return metadata.pop("model"), arrays, metadata
 
 
 def _parsed(path: Path, header: bytes) -> tuple[dict[str, Any], dict[str, str]]:
-    """Table of arrays, and the metadata, of a file that says it is ours."""
+    """Table of arrays, and the metadata, of a file of comtl."""
     try:
         table = json.loads(header.decode("utf-8"))
         metadata = table.pop("__metadata__")
         ours = metadata["format"] == FORMAT
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        raise ModelFileError(f"{path} is no model file of comtl, or it is damaged.") from None
+        raise ModelFileError(f"{path} is not a model file of comtl, or it is damaged.") from None
     if not ours:
-        raise ModelFileError(f"{path} is a safetensors file, but holds no model of comtl.")
+        raise ModelFileError(f"{path} is a safetensors file without a model of comtl.")
     if not all(isinstance(value, str) for value in metadata.values()):
         raise _damaged(path)
     return table, metadata
@@ -108,16 +101,14 @@ def _parsed(path: Path, header: bytes) -> tuple[dict[str, Any], dict[str, str]]:
 
 def _arrays(path: Path, table: dict[str, Any], body: memoryview) -> list[np.ndarray]:
     """The arrays in their order; they must fill the body exactly."""
-    arrays, place = [], 0
+    arrays, offset = [], 0
     for number in range(len(table)):
         try:
             entry = table[str(number)]
             dtype, (start, stop) = TYPES[entry["dtype"]], entry["data_offsets"]
             shape = [_count(side) for side in entry["shape"]]
-            size = dtype.itemsize
-            for side in shape:
-                size *= side
-            if _count(start) != place or _count(stop) != place + size or stop > len(body):
+            size = prod(shape) * dtype.itemsize
+            if _count(start) != offset or _count(stop) != offset + size or stop > len(body):
                 raise _damaged(path)
         except (KeyError, TypeError, ValueError):
             raise _damaged(path) from None
@@ -126,8 +117,8 @@ def _arrays(path: Path, table: dict[str, Any], body: memoryview) -> list[np.ndar
             raise _damaged(path)
         # A copy: its memory is aligned and may be written to.
         arrays.append(np.frombuffer(part, dtype=dtype).reshape(shape).copy())
-        place = stop
-    if place != len(body):
+        offset = stop
+    if offset != len(body):
         raise _damaged(path)
     return arrays
 
@@ -150,7 +141,7 @@ def _quoted(text: str) -> bytes:
 
 def _damaged(path: Path) -> ModelFileError:
     return ModelFileError(
-        f"{path} is damaged or was edited: its parts do not belong together. Save the model again."
+        f"{path} is damaged or was edited: its checksum does not match. Save the model again."
     )
 
 

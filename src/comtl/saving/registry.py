@@ -1,4 +1,4 @@
-"""Which classes a file may name, and checks of what it claims of them."""
+"""Classes that a file may name, and checks of their fields."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache
 from importlib import import_module
-from types import NoneType, UnionType
+from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -18,13 +18,15 @@ Fields = dict[str, Any]
 _CLASSES: dict[str, type] = {}
 _FORMER: dict[str, tuple[type, Callable[[Fields], Fields]]] = {}
 
+NUMBERS = {float: int | float | np.floating | np.integer, int: int | np.integer}
+"""What a field of numbers may hold, but no bool."""
 MODULES = {
     "TableModel": "comtl.tables.table_model",
     "Encoder": "comtl.tables.encoder",
     "Column": "comtl.tables.columns",
     "Comparison": "comtl.evaluation.comparison",
 }
-"""Where classes live that ``import comtl`` leaves out, since they need more than it does."""
+"""Modules of classes that ``import comtl`` does not import."""
 
 FORMER_CLASSES = {
     "Columns": "OutputColumns",
@@ -36,7 +38,7 @@ FORMER_CLASSES = {
     "Reach": "StepLength",
     "Units": "Scaling",
 }
-"""Classes by the names that files of earlier versions have for them."""
+"""Classes by their names in files of earlier versions."""
 
 FORMER_FIELDS = {
     "Column": {"loose": "coerce"},
@@ -55,24 +57,20 @@ FORMER_FIELDS = {
     "State": {"pooling": "intercept_penalty", "pools": "estimates_pooling"},
     "TableModel": {"verbatim": "task_as_text"},
 }
-"""By class, fields by the names that files of earlier versions have for them."""
+"""By class, fields by their names in files of earlier versions."""
 
 
 def saved(kind: SavedClass) -> SavedClass:
-    """Let files hold objects of a class, by its name.
+    """Let files hold objects of a class, by its name and those of its fields.
 
-    A dataclass is stored by its fields. Names are part of the format: those of a renamed class or
-    field go to ``FORMER_CLASSES`` and ``FORMER_FIELDS``.
+    The names are part of the format: former ones go to ``FORMER_CLASSES`` and ``FORMER_FIELDS``.
     """
     _CLASSES[kind.__name__] = kind
     return kind
 
 
 def formerly(name: str, convert: Callable[[Fields], Fields]) -> Callable[[SavedClass], SavedClass]:
-    """Read objects of a class that is gone as those of the class.
-
-    ``convert`` makes its fields of those in the file.
-    """
+    """Read objects of a removed class as those of the decorated one, with converted fields."""
 
     def registered(kind: SavedClass) -> SavedClass:
         _FORMER[name] = kind, convert
@@ -82,17 +80,14 @@ def formerly(name: str, convert: Callable[[Fields], Fields]) -> Callable[[SavedC
 
 
 def reader_of(name: str) -> tuple[type | None, Callable[[Fields], Fields]]:
-    """Class that objects of a name are read as, and what makes its fields."""
-    return _FORMER.get(name) or (known_class(name), dict)
-
-
-def known_class(name: str) -> type | None:
-    """Class of that name, present or former, or None."""
+    """Class of a name, present or former, None if there is none, and what makes its fields."""
+    if name in _FORMER:
+        return _FORMER[name]
     if name not in _CLASSES:
         name = FORMER_CLASSES.get(name, name)
     if name not in _CLASSES and name in MODULES:
         import_module(MODULES[name])
-    return _CLASSES.get(name)
+    return _CLASSES.get(name), dict
 
 
 def is_saved(kind: type) -> bool:
@@ -114,23 +109,13 @@ def belongs(value: Any, hint: Any) -> bool:
         return True
     if origin in (Union, UnionType):
         return any(belongs(value, one) for one in inside)
-    if hint is None or hint is NoneType:
-        return value is None
-    if hint is float:
-        numbers = int | float | np.floating | np.integer
-        return isinstance(value, numbers) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if hint in NUMBERS:
+        return isinstance(value, NUMBERS[hint]) and not isinstance(value, bool)
+    if not isinstance(value, origin or hint):
+        return False
     if origin is tuple:
-        if not isinstance(value, tuple):
-            return False
-        if len(inside) == 2 and inside[1] is Ellipsis:
-            return all(belongs(item, inside[0]) for item in value)
-        return len(value) == len(inside) and all(map(belongs, value, inside))
+        hints = inside[:1] * len(value) if inside[1:] == (Ellipsis,) else inside
+        return len(value) == len(hints) and all(map(belongs, value, hints))
     if origin in (dict, Mapping):
-        return isinstance(value, Mapping) and all(
-            belongs(key, inside[0]) and belongs(item, inside[1]) for key, item in value.items()
-        )
-    if origin is not None:
-        return isinstance(value, origin)
-    return isinstance(value, hint)
+        return all(belongs(key, inside[0]) and belongs(v, inside[1]) for key, v in value.items())
+    return True
