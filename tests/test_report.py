@@ -84,14 +84,14 @@ def test_summary_and_scores(fitted):
     assert headline(found) in text
     for name in ("model", "separate", "pooled", "mean"):
         assert f"{found.overall[name]:#.4g}" in text
-    assert "Do the intervals hold?" in text and f"{100 * found.coverage[-1]:.1f} %" in text
-    assert "log marginal likelihood" in text and "What the stack is made of" not in text
+    assert "Coverage of the intervals" in text and f"{100 * found.coverage[-1]:.1f} %" in text
+    assert "log marginal likelihood" in text and "Members of the stack" not in text
 
 
 def test_without_a_comparison_the_page_says_how_to_get_one(fitted):
     text = page(fitted[0])
     assert "Not compared yet" in text and "model.report(" in text
-    assert "Do the intervals hold?" not in text and 'id="scores"' not in text
+    assert "Coverage of the intervals" not in text and 'id="scores"' not in text
     assert embedded(text)["scores"] is None
 
 
@@ -128,7 +128,7 @@ def test_map_holds_the_weights(fitted):
     model, _ = fitted
     data = embedded(page(model))
     plan = data["map"]
-    cells = unpacked(plan["cells"], "i2").reshape(6, 3) / 32767 * plan["most"]
+    cells = unpacked(plan["entries"], "i2").reshape(6, 3) / 32767 * plan["most"]
     rows, columns = (unpacked(plan[side]["order"], "u4") for side in ("rows", "columns"))
     expected = (model.coef_ * unpacked(data["spread"], "f4"))[rows][:, columns]
     np.testing.assert_allclose(cells, expected, atol=1e-4 * plan["most"])
@@ -139,7 +139,7 @@ def test_members_of_a_stack_are_shown():
     X, y, task = problem(T=3)
     model = MultitaskRegressor(cv=3).fit(X, y, task=task)
     text = page(model)
-    assert "What the stack is made of" in text
+    assert "Members of the stack" in text
     for name, share in model.weights_.items():
         assert name in text and f"{share:.3f}" in text
 

@@ -157,7 +157,7 @@ def test_map_tells_what_the_pointer_is_at(opened, small):
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     page.mouse.move(box["x"] + box["width"] - 3, box["y"] + 20)
-    told = page.locator("#map-told").text_content()
+    told = page.locator("#map-value").text_content()
     task = told.removeprefix("Task ").split(" (cluster")[0]
     feature = told.split("feature ")[1].split(" (cluster")[0]
     value = float(told.split("weight ")[1].replace("−", "-"))
@@ -171,7 +171,7 @@ def test_map_tells_what_the_pointer_is_at(opened, small):
 
 def test_map_follows_the_arrow_keys(opened, small):
     page = opened(small[0])
-    canvas, told = page.locator("#map-canvas"), page.locator("#map-told")
+    canvas, told = page.locator("#map-canvas"), page.locator("#map-value")
     canvas.focus()
     canvas.press("ArrowRight")
     first = told.text_content()
@@ -250,7 +250,7 @@ def test_phone_has_no_sideways_scroll(opened, small, large, size):
     page = opened(path, viewport={"width": 375, "height": 700}, has_touch=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
     page.locator("#map-canvas").tap()
-    assert page.locator("#map-told").text_content().startswith("Task ")
+    assert page.locator("#map-value").text_content().startswith("Task ")
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
 
 
@@ -264,7 +264,7 @@ def test_large_page_is_small_and_quick(opened, large):
         page.get_by_label("Search").fill("number 99")
         assert page.locator("#found").text_content() == "11 of 1,000 tasks"
         page.hover("#map-canvas", position={"x": 300, "y": 200})
-        assert "mean weight" in page.locator("#map-told").text_content()
+        assert "mean weight" in page.locator("#map-value").text_content()
         taken.append(time.perf_counter() - start)
     assert min(taken) < 3.0
     page.get_by_label("Search").fill("")
@@ -298,4 +298,4 @@ def test_bare_models_open(opened, tmp_path, target):
     model = BiFactorRegressor(1).fit(X, y, task=task)
     page = opened(write_report(tmp_path / "report.html", model))
     page.locator("#map-canvas").press("ArrowDown")
-    assert "weight" in page.locator("#map-told").text_content()
+    assert "weight" in page.locator("#map-value").text_content()

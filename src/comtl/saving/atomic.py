@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import IO, Any
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -13,8 +14,13 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         with fresh.open("wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+            to_disk(file)
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def to_disk(file: IO[Any]) -> None:
+    """Flush a file to disk."""
+    file.flush()
+    os.fsync(file.fileno())

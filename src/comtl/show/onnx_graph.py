@@ -1,4 +1,4 @@
-"""Linear prediction as an ONNX graph, for places without Python."""
+"""Linear prediction as an ONNX graph."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def to_onnx(model: TaskModel) -> Any:
     hinges = model._hinges if isinstance(model, MultitaskModel) else None
     width = len(model._linear.shared) - (0 if hinges is None else len(hinges.columns))
     inputs = [helper.make_tensor_value_info("X", dtype, ["rows", width])]
-    rows = "X" if hinges is None else _bent(graph, hinges, model._linear.shared.dtype)
+    rows = "X" if hinges is None else _with_hinges(graph, hinges, model._linear.shared.dtype)
     codes = None
     if model._multi_output:
         scores = _table(graph, model, rows)
@@ -96,7 +96,7 @@ def to_onnx(model: TaskModel) -> Any:
     return helper.make_model(made, opset_imports=opsets, producer_name="comtl", ir_version=9)
 
 
-def _bent(graph: Graph, hinges: Hinges, dtype: Any) -> str:
+def _with_hinges(graph: Graph, hinges: Hinges, dtype: Any) -> str:
     if not len(hinges.columns):
         return "X"
     chosen = graph.apply("Gather", "X", graph.constant(hinges.columns.astype(np.int64)), axis=1)
@@ -154,15 +154,17 @@ def _scores(graph: Graph, model: TaskModel, rows: str, codes: str | None) -> str
 def _odds(graph: Graph, model: ClassifierOutputs, scores: str, codes: str | None) -> str:
     """Scores without the thresholds, of which probabilities are made."""
     everyone = None if model._multi_output else np.arange(len(model.tasks_) + 1)
-    cuts = model._thresholds_of(everyone)
-    if cuts is None or not cuts.any():
+    thresholds = model._thresholds_of(everyone)
+    if thresholds is None or not thresholds.any():
         return scores
-    cuts = cuts.astype(model._linear.shared.dtype)
+    thresholds = thresholds.astype(model._linear.shared.dtype)
     if codes is not None:
         return graph.apply(
-            "Add", scores, graph.apply("Gather", graph.constant(cuts), codes, axis=0)
+            "Add", scores, graph.apply("Gather", graph.constant(thresholds), codes, axis=0)
         )
-    return graph.apply("Add", scores, graph.constant(cuts if model._multi_output else cuts[:1]))
+    return graph.apply(
+        "Add", scores, graph.constant(thresholds if model._multi_output else thresholds[:1])
+    )
 
 
 def _outputs(

@@ -1,4 +1,4 @@
-"""The page put together and written."""
+"""Write a model as one HTML page."""
 
 from __future__ import annotations
 
@@ -34,23 +34,7 @@ def write_report(
 ) -> Path:
     """Write a page that shows a fitted model: one file, readable without a network.
 
-    Parameters
-    ----------
-    path : str or Path
-        Where to write the page; folders are made, and an old file is replaced at once.
-    model : estimator
-        Any fitted regressor or classifier of comtl.
-    comparison : Comparison, optional
-        Outcome of :func:`comtl.evaluation.compare`. Without it the page shows the weights alone.
-    notes : sequence of str, default=()
-        What was noticed in the data, a sentence each.
-    title : str, optional
-        Heading; the class of the model unless given.
-
-    Returns
-    -------
-    Path
-        The file.
+    Without a comparison it shows the weights only; the title is the class unless given.
     """
     path = Path(path)
     if path.is_dir():
@@ -58,7 +42,7 @@ def write_report(
             f"path={str(path)!r} is a folder; name a file in it, such as report.html."
         )
     if isinstance(notes, str):
-        raise TypeError("notes must be a sequence of sentences; put the one you have into a list.")
+        raise TypeError("notes must be a sequence of sentences; put a single one into a list.")
     write_atomically(path, page(model, comparison, notes, title).encode(errors="replace"))
     return path
 
@@ -70,11 +54,11 @@ def page(
     title: str | None = None,
 ) -> str:
     """Return the whole page as text."""
-    seen = view(model)
-    data = as_json(payload(seen, comparison))
+    shown = view(model)
+    data = as_json(payload(shown, comparison))
     script = "(() => {\n'use strict';\n" + "".join(map(_part, SCRIPTS)) + "})();\n"
     name = type(model).__name__
-    per = "unit" if (seen.spread == 1.0).all() else "standard deviation"
+    per = "unit" if (shown.spread == 1.0).all() else "standard deviation"
     score = "target" if model._known_classes is None else "score"
     parts = {
         "title": escape(title or name),
@@ -82,7 +66,7 @@ def page(
         # No script but this one may run, and nothing may be fetched.
         "policy": f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_digest(script)}'",
         "css": _part("page.css"),
-        "tiles": sections.tiles(seen, model, comparison),
+        "tiles": sections.tiles(shown, model, comparison),
         "summary": sections.summary(comparison),
         "notes": sections.notes_part(notes),
         "scores": sections.score_part(comparison),
@@ -93,7 +77,7 @@ def page(
         "data": data,
         "script": script,
     }
-    # One pass, so that what is filled in is never read as a place to fill.
+    # One pass, so that a filled-in text is never read as a placeholder.
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _part("page.html"))
 
 
@@ -110,11 +94,11 @@ def report_of(
             raise ValueError("task and sample_weight are given without X and y; pass these too.")
         return write_report(path, model, title=title)
     if X is None or y is None:
-        lost = "X" if X is None else "y"
-        raise ValueError(f"{lost} is missing; pass both X and y to compare, or neither.")
+        missing = "X" if X is None else "y"
+        raise ValueError(f"{missing} is missing; pass both X and y to compare, or neither.")
     check_is_fitted(model)
-    found = compare(model, X, y, task, sample_weight)
-    return write_report(path, model, comparison=found, title=title)
+    comparison = compare(model, X, y, task, sample_weight)
+    return write_report(path, model, comparison=comparison, title=title)
 
 
 def _part(name: str) -> str:

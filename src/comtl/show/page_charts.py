@@ -8,6 +8,8 @@ from html import escape
 
 import numpy as np
 
+from .views import FitHistory
+
 WIDTH, HEIGHT = 420, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 14, 46
 MOST_DOTS = 2000
@@ -88,21 +90,7 @@ def scatter(
 ) -> str:
     """Error of the model for each task against that of another; below the line it is better.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Tasks.
-    own, other : ndarrays of shape (n_tasks,)
-        Errors; tasks without them are left out.
-    signs : ndarray of shape (n_tasks,)
-        1 where the model is significantly better, -1 where worse.
-    label : str
-        Name of the other.
-
-    Returns
-    -------
-    str
-        The drawing.
+    ``signs`` is 1 for tasks where it is significantly better, -1 where worse.
     """
     known = np.flatnonzero(np.isfinite(own) & np.isfinite(other))
     # The significant ones are drawn last, above the others.
@@ -122,26 +110,24 @@ def scatter(
     return frame.drawn(title, f"error, {label}", "error, this model", "".join(inside))
 
 
-def calibration(levels: np.ndarray, covered: np.ndarray) -> str:
-    """Share of held-out targets inside the intervals, against the probability asked for."""
+def calibration(nominal: np.ndarray, coverage: np.ndarray) -> str:
+    """Observed against nominal coverage of the intervals."""
     frame = Frame((0.0, 1.0), (0.0, 1.0))
     inside = '<polyline class="guide" points="' + frame.path((0.0, 1.0), (0.0, 1.0)) + '"/>'
-    inside += f'<polyline class="line" points="{frame.path(levels.tolist(), covered.tolist())}"/>'
-    for level, share in zip(levels.tolist(), covered.tolist(), strict=True):
+    inside += f'<polyline class="line" points="{frame.path(nominal.tolist(), coverage.tolist())}"/>'
+    for level, share in zip(nominal.tolist(), coverage.tolist(), strict=True):
         inside += (
             f'<circle class="dot" cx="{frame.x(level)}" cy="{frame.y(share)}" r="3.6">'
-            f"<title>asked {100 * level:.0f} %, found {100 * share:.1f} %</title></circle>"
+            f"<title>nominal {100 * level:.0f} %, observed {100 * share:.1f} %</title></circle>"
         )
-    title = "Share of held-out targets inside the intervals against the probability asked for."
-    return frame.drawn(title, "probability asked for", "share found inside", inside)
+    title = "Observed against nominal coverage of the prediction intervals on held-out targets."
+    return frame.drawn(title, "nominal coverage", "observed coverage", inside)
 
 
-def history(values: np.ndarray, label: str) -> str:
-    """Objective or evidence by sweep."""
-    places = np.arange(len(values), dtype=float)
-    known = np.isfinite(values)
-    frame = Frame((0.0, max(1.0, len(values) - 1.0)), padded_range(values))
-    points = frame.path(places[known].tolist(), values[known].tolist())
+def history(past: FitHistory) -> str:
+    """Objective by step."""
+    known = np.flatnonzero(np.isfinite(past.values))
+    frame = Frame((0.0, max(1.0, len(past.values) - 1.0)), padded_range(past.values))
+    points = frame.path(known.tolist(), past.values[known].tolist())
     inside = f'<polyline class="line" points="{points}"/>'
-    step = "sweep" if label == "objective" else "step"
-    return frame.drawn(f"{label} by {step}", step, label, inside)
+    return frame.drawn(f"{past.label} by {past.step}", past.step, past.label, inside)

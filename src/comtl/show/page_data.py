@@ -1,4 +1,4 @@
-"""The numbers that the page draws from: compact, and harmless whatever names hold."""
+"""Data of the page's script: compact, and safe inside HTML whatever the names are."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..rows.reading import encode_tasks
 from .page_text import SIMPLE
 from .views import BinnedAxis, ModelView, cosines, seriation_order
 
-MAP_ROWS, MAP_CELLS = 1000, 400_000
-"""Most rows and fields of the map; neighbours of a cluster are put together beyond."""
+MAP_ROWS, MAP_ENTRIES = 1000, 400_000
+"""Most rows and entries of the map; beyond, neighbours of a cluster are binned."""
 TOP, TOP_ALL, NEAREST = 40, 100_000, 10
 """Largest weights kept of a row and of all rows, and nearest tasks of each task."""
 DIGITS = 7
 """More than is shown."""
 LEVELS = 32767
-"""Steps on either side of zero that a field of the map is rounded to."""
+"""Steps on either side of zero that an entry of the map is rounded to."""
 
 
 def as_json(data: Any) -> str:
@@ -36,20 +36,7 @@ def packed(values: np.ndarray, kind: str) -> str:
 
 
 def payload(view: ModelView, comparison: Comparison | None) -> dict[str, Any]:
-    """All that the page's script needs.
-
-    Parameters
-    ----------
-    view : View
-        The weights.
-    comparison : Comparison, optional
-        Errors on held-out rows.
-
-    Returns
-    -------
-    dict
-        Names, clusters, errors, largest weights, nearest tasks and the map.
-    """
+    """Names, clusters, errors, largest weights, nearest tasks and the map."""
     return {
         "tasks": view.tasks,
         "features": view.features,
@@ -66,7 +53,7 @@ def payload(view: ModelView, comparison: Comparison | None) -> dict[str, Any]:
 
 
 def finite(values: np.ndarray) -> np.ndarray:
-    """Cut values to what 32 bits hold, NaN to zero."""
+    """Clip values to the range of 32 bits, NaN to zero."""
     most = float(np.finfo(np.float32).max)
     return np.nan_to_num(np.clip(values, -most, most), nan=0.0)
 
@@ -109,15 +96,15 @@ def _map(view: ModelView) -> dict[str, Any]:
     rows = BinnedAxis.of(
         seriation_order(view.values, view.line_clusters), view.line_clusters, MAP_ROWS
     )
-    room = max(50, MAP_CELLS // len(rows.clusters))
+    room = max(50, MAP_ENTRIES // len(rows.clusters))
     order = seriation_order(view.values.T, view.feature_clusters)
     columns = BinnedAxis.of(order, view.feature_clusters, room)
-    cells = columns.mean(rows.mean(view.values).T).T
-    size = np.abs(cells)
+    entries = columns.mean(rows.mean(view.values).T).T
+    size = np.abs(entries)
     most = float(size.max(initial=0.0))
     # A few large weights must not make all others pale.
     shown = float(np.quantile(size[size > 0], 0.98)) if most > 0 else 1.0
-    steps = np.rint(cells / (most or 1.0) * LEVELS)
+    steps = np.rint(entries / (most or 1.0) * LEVELS)
     return {
         "rows": _bins(rows),
         "columns": _bins(columns),
@@ -125,7 +112,7 @@ def _map(view: ModelView) -> dict[str, Any]:
         "features": features,
         "most": most,
         "shown": shown,
-        "cells": packed(steps, "i2"),
+        "entries": packed(steps, "i2"),
     }
 
 

@@ -5,7 +5,7 @@ const GAP = 3;
 const CLUSTERS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C", "#F0E442"];
 const LIGHT = { zero: [244, 245, 246], plus: [[143, 195, 230], [0, 90, 148]], minus: [[243, 185, 140], [178, 74, 0]], line: "#1c2430", mark: "#000000" };
 const DARK = { zero: [30, 37, 46], plus: [[31, 99, 145], [99, 193, 251]], minus: [[138, 74, 28], [255, 157, 82]], line: "#c7d0da", mark: "#ffffff" };
-const cells = unpack(plan.cells, Int16Array);
+const entries = unpack(plan.entries, Int16Array);
 const axes = [plan.rows, plan.columns].map((axis) => ({
   count: axis.count,
   order: unpack(axis.order, Uint32Array),
@@ -33,8 +33,8 @@ function paint(palette) {
   for (let i = -levels; i <= levels; i++) table.push(shade(palette, (i / levels) * plan.shown));
   const image = new ImageData(across.count, down.count);
   const factor = (levels * plan.most) / 32767 / (plan.shown || 1);
-  for (let i = 0; i < cells.length; i++) {
-    const level = Math.max(-levels, Math.min(levels, Math.round(cells[i] * factor)));
+  for (let i = 0; i < entries.length; i++) {
+    const level = Math.max(-levels, Math.min(levels, Math.round(entries[i] * factor)));
     const colour = table[level + levels];
     image.data.set([colour[0], colour[1], colour[2], 255], 4 * i);
   }
@@ -141,13 +141,13 @@ function members(axis, bin, name) {
   return `${first} … ${name(axis.order[stop - 1])} (${stop - start})`;
 }
 
-function tell() {
+function showValue() {
   const [i, j] = place;
-  const value = (cells[i * across.count + j] / 32767) * plan.most;
+  const value = (entries[i * across.count + j] / 32767) * plan.most;
   const one = down.edges[i + 1] - down.edges[i] === 1 && across.edges[j + 1] - across.edges[j] === 1;
   const task = members(down, i, lineName);
   const feature = members(across, j, (feature) => data.features[feature]);
-  byId("map-told").textContent =
+  byId("map-value").textContent =
     `Task ${task} (cluster ${down.clusters[i]}), feature ${feature} (cluster ${across.clusters[j]}): ` +
     `${one ? "weight" : "mean weight"} ${number(value)}`;
 }
@@ -157,7 +157,7 @@ function moveTo(i, j) {
   if (place && place[0] === next[0] && place[1] === next[1]) return;
   place = next;
   redraw();
-  tell();
+  showValue();
 }
 
 function point(event) {
@@ -201,7 +201,7 @@ window.addEventListener("afterprint", () => { printing = false; refresh(); });
 
 const together = down.count < plan.lines || across.count < plan.features;
 byId("map-size").textContent = together
-  ? `${plan.lines.toLocaleString("en")} × ${plan.features.toLocaleString("en")} weights; neighbours are put together, as means.`
+  ? `${plan.lines.toLocaleString("en")} × ${plan.features.toLocaleString("en")} weights; neighbours are averaged.`
   : "";
 const beyond = plan.most > plan.shown ? " and beyond" : "";
 byId("map-low").textContent = number(-plan.shown, 3);

@@ -13,15 +13,9 @@ from ..models.task_model import TaskModel
 from ..phrases import count_noun
 from ..stacking.multitask import MultitaskModel
 from .page_charts import calibration, history, scatter
-from .page_text import SIMPLE, headline, percent, relative, sentences
+from .page_text import MODEL_PHRASES, SIMPLE, headline, percent, relative, sentences
 from .views import ModelView, choose_history
 
-LONG = {
-    "model": "This model",
-    "separate": "Separate: a model of its own for each task",
-    "pooled": "Pooled: one model for all tasks",
-    "mean": "Mean: the same guess for every row",
-}
 HOW = "model.report(&quot;report.html&quot;, X, y, task=task)"
 
 
@@ -41,10 +35,9 @@ def summary(comparison: Comparison | None) -> str:
     if comparison is None:
         body = (
             '<div class="verdict none"><p class="headline">Not compared yet</p>'
-            "<p>This page shows the weights alone. To see whether learning the tasks together "
-            f"helps, hand over the rows: <code>{HOW}</code>. The model is then compared, on "
-            "rows held out, with separate models, with one pooled model and with the mean.</p>"
-            "</div>"
+            "<p>This page shows the weights only. To see whether multitask learning helps, pass "
+            f"the rows: <code>{HOW}</code>. The model is then compared on held-out rows with "
+            "separate models, with one pooled model and with the mean.</p></div>"
         )
         return section("summary", "Does multitask learning help here?", body)
     lines = "".join(f"<li>{escape(text)}</li>" for text in sentences(comparison))
@@ -53,7 +46,7 @@ def summary(comparison: Comparison | None) -> str:
         f'<p class="headline">{escape(headline(comparison))}</p>'
         f"<ul>{lines}</ul>{_movers(comparison)}</div>"
     )
-    lead = "Significant is what a two-sided test on held-out rows finds so at the level of 5 %."
+    lead = "Significant: by a two-sided test on held-out rows at the level of 5 %."
     return section("summary", "Does multitask learning help here?", body, lead)
 
 
@@ -61,17 +54,17 @@ def _movers(comparison: Comparison, most: int = 5) -> str:
     """Tasks that are significantly better or worse than with separate models, by size."""
     signs, gain = comparison.task_signs("separate"), comparison.loss_reduction["separate"]
     parts = []
-    for sign, word in ((1, "Gain most"), (-1, "Lose most")):
-        own = np.flatnonzero(signs == sign)
-        own = own[np.argsort(-np.abs(gain[own]), kind="stable")][:most]
-        if own.size:
-            names = ", ".join(escape(str(comparison.tasks[task])) for task in own.tolist())
+    for sign, word in ((1, "Largest gains"), (-1, "Largest losses")):
+        tasks = np.flatnonzero(signs == sign)
+        tasks = tasks[np.argsort(-np.abs(gain[tasks]), kind="stable")][:most]
+        if tasks.size:
+            names = ", ".join(escape(str(label)) for label in comparison.tasks[tasks].tolist())
             parts.append(f"<dt>{word} against separate models</dt><dd>{names}</dd>")
     return f'<dl class="movers">{"".join(parts)}</dl>' if parts else ""
 
 
 def notes_part(notes: Sequence[str]) -> str:
-    """What was noticed in the data."""
+    """Notes on the data."""
     items = "".join(f"<li>{escape(str(note))}</li>" for note in notes)
     body = f'<ul class="notes">{items}</ul>' if items else ""
     return section("notes", "Notes on the data", body)
@@ -93,7 +86,8 @@ def score_part(comparison: Comparison | None) -> str:
         share = None if name == "model" else relative(comparison, name)
         word = "lower" if (share or 0.0) >= 0 else "higher"
         cells.append("–" if share is None else f"{percent(abs(share))} {word}")
-        title = f'<th scope="row">{LONG[name]}</th>'
+        kind = "" if name == "model" else f"{name.capitalize()}: "
+        title = f'<th scope="row">{kind}{MODEL_PHRASES[name]}</th>'
         rows.append("<tr>" + title + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     table = table_of(head, rows)
     names = [str(label) for label in comparison.tasks.tolist()]
@@ -127,62 +121,49 @@ def table_of(head: Sequence[str], rows: Sequence[str], texts: Sequence[str] = ()
 
 
 def interval_part(comparison: Comparison | None) -> str:
-    """Whether intervals hold what they promise."""
+    """Coverage of the prediction intervals."""
     if comparison is None or comparison.nominal is None or comparison.coverage is None:
         return ""
-    levels, covered = comparison.nominal, comparison.coverage
+    nominal, coverage = comparison.nominal, comparison.coverage
     rows = [
         f'<tr><th scope="row">{percent(level, 0)}</th><td>{percent(share)}</td></tr>'
-        for level, share in zip(levels.tolist(), covered.tolist(), strict=True)
+        for level, share in zip(nominal.tolist(), coverage.tolist(), strict=True)
     ]
-    table = table_of(["Asked for", "Found inside"], rows)
-    gap = float(np.abs(covered - levels).max())
+    table = table_of(["Nominal coverage", "Observed coverage"], rows)
+    gap = float(np.abs(coverage - nominal).max())
     lead = (
         "Share of held-out targets that lie in the prediction intervals. "
-        "On the dashed line they hold what they promise; here they are at most "
-        f"{100 * gap:.1f} points off."
+        "On the dashed line it is the nominal one; here it is at most "
+        f"{100 * gap:.1f} percentage points off."
     )
-    body = f'<div class="pair"><figure>{calibration(levels, covered)}</figure>{table}</div>'
-    return section("intervals", "Do the intervals hold?", body, lead)
-
-
-def choose_members(model: TaskModel) -> dict[str, tuple[str, float]]:
-    """Kind and weight of each member of a stack; none for other models."""
-    if not isinstance(model, MultitaskModel):
-        return {}
-    return {
-        name: (type(member).__name__, model.weights_[name])
-        for name, member in model.members_.items()
-    }
+    body = f'<div class="pair"><figure>{calibration(nominal, coverage)}</figure>{table}</div>'
+    return section("intervals", "Coverage of the intervals", body, lead)
 
 
 def member_part(model: TaskModel) -> str:
     """Members of a stacked model and their weights."""
-    members = sorted(choose_members(model).items(), key=lambda item: -item[1][1])
-    most = max((share for _, (_, share) in members), default=1.0)
-    rows = [
-        f'<tr><th scope="row">{escape(name)}</th><td class="text">{kind}</td><td>{share:.3f}</td>'
-        f'<td><div class="share"><i style="width:{100 * share / most:.1f}%"></i></div></td></tr>'
-        for name, (kind, share) in members
-    ]
+    weights = model.weights_ if isinstance(model, MultitaskModel) else {}
+    most, rows = max(weights.values(), default=1.0), []
+    for name, share in sorted(weights.items(), key=lambda item: -item[1]):
+        rows.append(
+            f'<tr><th scope="row">{escape(name)}</th>'
+            f'<td class="text">{type(model.members_[name]).__name__}</td><td>{share:.3f}</td>'
+            f'<td><div class="share"><i style="width:{100 * share / most:.1f}%"></i></div></td>'
+            "</tr>"
+        )
     body = table_of(["Member", "Kind", "Weight", ""], rows, ("Kind",)) if rows else ""
-    lead = "The model is a sum of these, weighted by what suits held-out rows best."
-    return section("members", "What the stack is made of", body, lead)
+    lead = "The prediction is a weighted sum of these; the weights are fitted to held-out rows."
+    return section("members", "Members of the stack", body, lead)
 
 
 def fit_part(model: TaskModel) -> str:
     """History of the fit, and the parameters."""
-    found = choose_history(model)
+    past = choose_history(model)
     body = ""
-    if found is not None:
-        label, values = found
-        ended = (
-            "converged" if getattr(model, "converged_", False) else "stopped before it converged"
-        )
-        step = "sweep" if label == "objective" else "step"
-        done = count_noun(int(model.n_iter_), step)
-        text = f"The fit {ended} after {done}; its {label} is {values[-1]:.6g}."
-        body = f"<p>{text}</p><figure>{history(values, label)}</figure>"
+    if past is not None:
+        done = count_noun(int(getattr(model, "n_iter_", 0)), past.step)
+        text = f"The fit {past.ended} after {done}; its {past.label} is {past.values[-1]:.6g}."
+        body = f"<p>{text}</p><figure>{history(past)}</figure>"
     rows = [
         f'<tr><th scope="row"><code>{escape(name)}</code></th>'
         f'<td class="text long"><code>{escape(repr(value))}</code></td></tr>'
@@ -194,16 +175,16 @@ def fit_part(model: TaskModel) -> str:
 
 
 def tiles(view: ModelView, model: TaskModel, comparison: Comparison | None) -> str:
-    """The sizes in a row of numbers."""
-    found: list[tuple[str, Any]] = [
+    """Sizes of the model and its data."""
+    sizes: list[tuple[str, Any]] = [
         ("tasks", f"{len(view.tasks):,}"),
         ("features", f"{len(view.features):,}"),
     ]
     if comparison is not None:
-        found.append(("rows", f"{int(comparison.train_rows.sum()):,}"))
+        sizes.append(("rows", f"{int(comparison.train_rows.sum()):,}"))
     if model._known_classes is not None:
-        found.append(("classes", len(model._known_classes)))
-    found.append(("clusters of tasks", len(np.unique(view.task_clusters))))
-    found.append(("clusters of features", len(np.unique(view.feature_clusters))))
-    items = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in found)
+        sizes.append(("classes", len(model._known_classes)))
+    sizes.append(("clusters of tasks", len(np.unique(view.task_clusters))))
+    sizes.append(("clusters of features", len(np.unique(view.feature_clusters))))
+    items = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in sizes)
     return f'<dl class="tiles">{items}</dl>'

@@ -1,4 +1,4 @@
-"""What a comparison says, in plain words."""
+"""A comparison in sentences."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ..phrases import count_noun
 
 MODEL_PHRASES = {
     "model": "this model",
-    "separate": "a model of its own for each task",
+    "separate": "a separate model for each task",
     "pooled": "one model for all tasks",
-    "mean": "the mean alone",
+    "mean": "the mean of the target",
 }
 SIMPLE = ("separate", "pooled")
 HEADLINES = {
@@ -24,12 +24,12 @@ HEADLINES = {
 
 def headline(comparison: Comparison) -> str:
     """Return the headline of the verdict."""
-    found = comparison.verdict
-    return HEADLINES[found.kind].format(MODEL_PHRASES[found.reference])
+    verdict = comparison.verdict
+    return HEADLINES[verdict.kind].format(MODEL_PHRASES[verdict.reference])
 
 
 def sentences(comparison: Comparison) -> list[str]:
-    """Return what is said below the headline: errors, tasks, and the mean alone."""
+    """Return the sentences below the headline: errors, tasks, and the mean."""
     tasks = [_tasks(comparison, name) for name in SIMPLE]
     return [text for text in (_errors(comparison), *tasks, _beside_mean(comparison)) if text]
 
@@ -82,9 +82,7 @@ def _beside_mean(comparison: Comparison) -> str:
         return ""
     if share <= 0:
         return "It is no better than the mean of the target: the features explain nothing here."
+    below = "below that of the mean of the target"
     if share < 0.05:
-        return (
-            f"Its error is only {percent(share)} below that of the mean alone: the features "
-            "explain little here."
-        )
-    return f"Its error is {percent(share, 0)} below that of the mean alone."
+        return f"Its error is only {percent(share)} {below}: the features explain little here."
+    return f"Its error is {percent(share, 0)} {below}."

@@ -1,4 +1,4 @@
-"""What the figures share: axes, names along them, borders and strips of clusters."""
+"""Axes, their labels, heat maps, borders and strips of clusters."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def draw_strips(ax: Axes, rows: BinnedAxis, columns: BinnedAxis) -> None:
 
 
 def require_comparison(comparison: Any) -> Comparison:
-    """Refuse what is no outcome of ``compare``."""
+    """Refuse what ``compare`` did not return."""
     if not isinstance(comparison, Comparison):
         raise TypeError(
             "comparison must be what comtl.evaluation.compare returned, got "

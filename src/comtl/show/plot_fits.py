@@ -1,4 +1,4 @@
-"""How a fit went, and how the choice of its settings matters."""
+"""Figures of the history of a fit and of a search."""
 
 from __future__ import annotations
 
@@ -44,20 +44,17 @@ def history(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     'log marginal likelihood'
     """
     view(model)
-    found = choose_history(model)
-    if found is None:
+    past = choose_history(model)
+    if past is None:
         raise ValueError(
             f"model is a {type(model).__name__}, which keeps no history; draw that of a member, "
             "one of model.members_, or of a BiFactor, TriFactor or Hierarchical model."
         )
-    label, values = found
     ax = new_axes(ax)
-    ax.plot(np.arange(len(values)), values, color=COLOURS[0], linewidth=1.6)
-    if len(values) <= 40:
-        ax.plot(np.arange(len(values)), values, ".", color=COLOURS[0])
-    ended = "converged" if getattr(model, "converged_", False) else "stopped early"
-    step = "sweep" if label == "objective" else "step"
-    ax.set(title=f"Fit of {type(model).__name__}: {ended}", xlabel=step, ylabel=label)
+    marker = "." if len(past.values) <= 40 else ""
+    ax.plot(past.values, color=COLOURS[0], linewidth=1.6, marker=marker)
+    title = f"Fit of {type(model).__name__}: {past.ended}"
+    ax.set(title=title, xlabel=past.step, ylabel=past.label)
     plain(ax)
     return ax
 

@@ -1,4 +1,4 @@
-"""Which tasks, and which features, go together."""
+"""Figures of the relations of tasks and of features."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def task_relation(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     >>> ax.images[0].get_array().round()[0].tolist()
     [1.0, 1.0, -1.0, -1.0]
     """
-    seen = view(model)
-    learned = _learned(model, "task_relation_", len(seen.values))
-    names, clusters = seen.lines, seen.line_clusters
-    return _drawn(seen.values, learned, names, clusters, "tasks", ax)
+    shown = view(model)
+    learned = _learned(model, "task_relation_", len(shown.values))
+    names, clusters = shown.lines, shown.line_clusters
+    return _drawn(shown.values, learned, names, clusters, "tasks", ax)
 
 
 def feature_relation(model: TaskModel, *, ax: Axes | None = None) -> Axes:
@@ -82,18 +82,16 @@ def feature_relation(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     >>> ax.images[0].get_array().shape
     (3, 3)
     """
-    seen = view(model)
-    learned = _learned(model, "feature_relation_", len(seen.features))
-    clusters = seen.feature_clusters
-    return _drawn(seen.values.T, learned, seen.features, clusters, "features", ax)
+    shown = view(model)
+    learned = _learned(model, "feature_relation_", len(shown.features))
+    clusters = shown.feature_clusters
+    return _drawn(shown.values.T, learned, shown.features, clusters, "features", ax)
 
 
 def _learned(model: TaskModel, name: str, count: int) -> Relation | None:
-    """The learned relation, where it tells of all rows: tasks adapted later are not in it."""
-    found = getattr(model, name, None)
-    if not isinstance(found, Relation) or found.shape[0] != count:
-        return None
-    return found
+    """The learned relation, if it covers all rows: tasks adapted later are not in it."""
+    relation = getattr(model, name, None)
+    return relation if isinstance(relation, Relation) and relation.shape[0] == count else None
 
 
 def _drawn(

@@ -88,7 +88,7 @@ def task_errors(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
 
 
 def calibration(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
-    """Share of held-out targets in the prediction intervals, against the probability asked for.
+    """Observed against nominal coverage of the prediction intervals, on held-out targets.
 
     Parameters
     ----------
@@ -113,19 +113,19 @@ def calibration(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     >>> len(plot.calibration(found).lines[1].get_xdata())
     9
     """
-    found = require_comparison(comparison)
-    if found.nominal is None or found.coverage is None:
+    require_comparison(comparison)
+    if comparison.nominal is None or comparison.coverage is None:
         raise ValueError(
             "comparison is of a model without intervals; compare a HierarchicalRegressor or a "
             "MultitaskRegressor."
         )
     ax = new_axes(ax, (4.8, 4.4))
     ax.plot([0, 1], [0, 1], color="grey", linestyle="--", linewidth=1.0)
-    ax.plot(found.nominal, found.coverage, color=COLOURS[0], marker="o", markersize=4.5)
+    ax.plot(comparison.nominal, comparison.coverage, color=COLOURS[0], marker="o", markersize=4.5)
     ax.set(
         title="Prediction intervals",
-        xlabel="probability asked for",
-        ylabel="share of held-out targets inside",
+        xlabel="nominal coverage",
+        ylabel="observed coverage",
         xlim=(0, 1),
         ylim=(0, 1),
     )

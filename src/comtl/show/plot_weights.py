@@ -45,20 +45,20 @@ def coclusters(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     >>> sorted(label.get_text() for label in ax.get_yticklabels())
     ['a', 'b', 'c', 'd']
     """
-    seen = view(model)
-    order = seriation_order(seen.values, seen.line_clusters)
-    rows = BinnedAxis.of(order, seen.line_clusters, MOST_ROWS)
-    order = seriation_order(seen.values.T, seen.feature_clusters)
-    columns = BinnedAxis.of(order, seen.feature_clusters, MOST_COLUMNS)
+    shown = view(model)
+    order = seriation_order(shown.values, shown.line_clusters)
+    rows = BinnedAxis.of(order, shown.line_clusters, MOST_ROWS)
+    order = seriation_order(shown.values.T, shown.feature_clusters)
+    columns = BinnedAxis.of(order, shown.feature_clusters, MOST_COLUMNS)
     ax = new_axes(ax, (7.5, 5.5))
-    values = columns.mean(rows.mean(seen.values).T).T
-    per = "unit" if (seen.spread == 1.0).all() else "standard deviation"
+    values = columns.mean(rows.mean(shown.values).T).T
+    per = "unit" if (shown.spread == 1.0).all() else "standard deviation"
     heat(ax, values, label=f"weight for one {per} of the feature")
     draw_borders(ax, rows, columns)
     draw_strips(ax, rows, columns)
-    name_places(ax, rows.names(seen.lines), "y")
-    name_places(ax, columns.names(seen.features), "x")
-    sizes = f"{len(seen.tasks):,} tasks", f"{len(seen.features):,} features"
+    name_places(ax, rows.names(shown.lines), "y")
+    name_places(ax, columns.names(shown.features), "x")
+    sizes = f"{len(shown.tasks):,} tasks", f"{len(shown.features):,} features"
     ax.set(ylabel=sizes[0], xlabel=sizes[1])
     ax.set_title("Weights by cluster", pad=16)
     return ax

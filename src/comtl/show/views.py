@@ -1,4 +1,4 @@
-"""Weights of a fitted model made ready to be looked at: names, one scale, an order, few enough."""
+"""Weights of a fitted model for figures: named, on one scale, ordered and binned."""
 
 from __future__ import annotations
 
@@ -15,22 +15,11 @@ from ..models.task_model import TaskModel
 
 @dataclass(frozen=True, eq=False)
 class ModelView:
-    """Weights with names, features on one scale.
+    """Weights with names, for features in units of their standard deviation (``spread``).
 
-    Parameters
-    ----------
-    tasks, features : lists of str
-        Names of the tasks, and of the columns of ``values``.
-    classes : list of str
-        Names of the classes beyond two; empty where a task has one row of weights.
-    line_task, line_class : ndarrays of shape (n_lines,)
-        Task and class of each row of ``values``.
-    values : ndarray of shape (n_lines, n_features)
-        Weights times the spread of their feature: what a step of one spread does to the score.
-    spread : ndarray of shape (n_features,)
-        Standard deviation of each feature, or 1 for a model that takes features as they are.
-    task_clusters, feature_clusters : ndarrays
-        Clusters of tasks and of features.
+    ``values`` (n_lines, n_features) has a row for each task, beyond two classes for each task and
+    class (``line_task``, ``line_class``); ``classes`` is empty for up to two. ``spread`` is 1 for
+    a model that does not scale features.
     """
 
     tasks: list[str]
@@ -91,14 +80,27 @@ def view(model: TaskModel) -> ModelView:
     )
 
 
-def choose_history(model: TaskModel) -> tuple[str, np.ndarray] | None:
-    """Name and values of what the fit lowered or raised; None where it kept none."""
+@dataclass(frozen=True, eq=False)
+class FitHistory:
+    """Objective of a fit after each step: its name, that of a step, and how the fit ended."""
+
+    label: str
+    step: str
+    values: np.ndarray
+    ended: str
+
+
+def choose_history(model: TaskModel) -> FitHistory | None:
+    """History of a fit; None where the model kept none."""
     values = getattr(model, "objective_history_", None)
     if values is None:
         return None
-    return (
-        "log marginal likelihood" if isinstance(model, HierarchicalModel) else "objective"
-    ), values
+    names = ("objective", "sweep")
+    if isinstance(model, HierarchicalModel):
+        names = ("log marginal likelihood", "step")
+    return FitHistory(
+        *names, values, "converged" if getattr(model, "converged_", False) else "stopped early"
+    )
 
 
 def seriation_order(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
@@ -106,7 +108,7 @@ def seriation_order(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
     values = values / (np.abs(values).max(initial=0.0) or 1.0)
     direction = values.T @ (values @ np.ones(values.shape[1]) + 1e-3 * np.arange(len(values)))
     for _ in range(20):
-        # A few power steps will do: this is an order to look at.
+        # A few power steps suffice for an order to look at.
         size = float(np.linalg.norm(direction))
         if size == 0.0:
             return np.argsort(clusters, kind="stable")
@@ -116,16 +118,9 @@ def seriation_order(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class BinnedAxis:
-    """Rows in an order, neighbours of one cluster put together where there are too many.
+    """Rows in an order, neighbours of one cluster binned where there are too many.
 
-    Parameters
-    ----------
-    order : ndarray of shape (n,)
-        Row at each place.
-    edges : ndarray of shape (n_bins + 1,)
-        Places at which bins begin, and the end.
-    clusters : ndarray of shape (n_bins,)
-        Cluster of each bin.
+    Bin i holds the rows ``order[edges[i]:edges[i + 1]]``, all of them of cluster ``clusters[i]``.
     """
 
     order: np.ndarray
@@ -164,7 +159,7 @@ class BinnedAxis:
 
     @property
     def shares(self) -> np.ndarray:
-        """Share of each row in each bin, (n, n_bins): what ``mean`` does, as a table."""
+        """Share of each row in each bin, (n, n_bins): the matrix of ``mean``."""
         sizes = np.diff(self.edges)
         table = np.zeros((len(self.order), len(sizes)))
         table[self.order, np.repeat(np.arange(len(sizes)), sizes)] = np.repeat(1.0 / sizes, sizes)
@@ -172,11 +167,11 @@ class BinnedAxis:
 
     def names(self, names: Sequence[str]) -> list[str]:
         """Name of each row, or of the first and last of a bin."""
-        found = []
+        labels = []
         for start, stop in pairwise(self.edges.tolist()):
             first, last = names[self.order[start]], names[self.order[stop - 1]]
-            found.append(first if stop - start == 1 else f"{first} … {last} ({stop - start})")
-        return found
+            labels.append(first if stop - start == 1 else f"{first} … {last} ({stop - start})")
+        return labels
 
 
 def cosines(rows: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -77,7 +77,7 @@ class MemberRows:
             y, row = np.where(y[cell] == label, 1.0, -1.0), cell
         elif data.classes is not None:
             y = np.where(y == 1, 1.0, -1.0)
-        weights = data.weights if len(cell) == data.n_cells else take(data.weights, cell)
+        weights = data.weights if len(cell) == data.n_observations else take(data.weights, cell)
         return cls(data.X, row, data.codes[cell], label, data.tasks, y, weights)
 
     def scores(self, linear: LinearTasks, column: np.ndarray) -> Array:
