@@ -101,7 +101,7 @@ def test_the_default_is_the_stack(folder, tmp_path):
     model = load_model(tmp_path / "m.comtl")
     assert type(model.estimator) is comtl.MultitaskRegressor
     shown = run(folder, "inspect", tmp_path / "m.comtl").stdout
-    assert "Models that make up the prediction" in shown
+    assert "Members of the stack" in shown
 
 
 def test_predict(folder, tmp_path):
@@ -153,7 +153,13 @@ def test_adapt(folder, tmp_path):
 
 def test_inspect(folder):
     shown = run(folder, "inspect", "h.comtl").stdout
-    for text in ("HierarchicalRegressor", "Strongest features", "hours", "RMSE", "Made with comtl"):
+    for text in (
+        "HierarchicalRegressor",
+        "Strongest features",
+        "hours",
+        "RMSE",
+        "Fitted with comtl",
+    ):
         assert text in shown
     found = json.loads(run(folder, "inspect", "h.comtl", "--json").stdout)
     assert found["strongest"][0]["feature"] == "hours"

@@ -1,4 +1,4 @@
-"""``comtl adapt``: new tasks for a model that is fitted."""
+"""``comtl adapt``: new tasks for a fitted model."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from .running import echo_json, echo_notes, encoding_option, json_option, plain_
 @click.argument("model")
 @click.argument("table")
 @click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="Where the new model goes."
+    "--out", type=click.Path(path_type=Path), required=True, help="File of the new model."
 )
 @encoding_option
 @json_option
 @plain_errors()
 def adapt(model: str, table: str, out: Path, encoding: str | None, as_json: bool) -> None:
-    """Add the tasks in TABLE to MODEL; a few rows of each suffice.
+    """Add the tasks in TABLE to MODEL, from a few rows of each.
 
-    The tasks that MODEL knows stay as they are. Models by --model bifactor, trifactor, pooled and
+    The other tasks of MODEL stay the same. Models by --model bifactor, trifactor, pooled and
     separate can be adapted.
     """
     require_file(out)
-    known = load_model(model)
-    loaded = read_table(table, encoding=encoding, text=known.text_columns)
-    made = known.adapt(loaded.table)
-    made.save(out)
+    fitted = load_model(model)
+    loaded = read_table(table, encoding=encoding, text=fitted.text_columns)
+    adapted = fitted.adapt(loaded.table)
+    adapted.save(out)
     if as_json:
-        echo_json({**facts(made), "file": out})
+        echo_json({**facts(adapted), "file": out})
         return
-    echo_notes((*loaded.notes, *made.notes[len(known.notes) :]), err=False)
-    click.echo(f"Model of {len(made.estimator.tasks_):,} tasks written to {out}.")
+    echo_notes((*loaded.notes, *adapted.notes[len(fitted.notes) :]), err=False)
+    click.echo(f"Model of {len(adapted.estimator.tasks_):,} tasks written to {out}.")

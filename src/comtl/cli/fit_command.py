@@ -1,4 +1,4 @@
-"""``comtl fit``: a model of a table."""
+"""``comtl fit``: fit a model to a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .running import (
 
 
 class _Model(click.Choice):
-    """A model by its name, or by the one it had."""
+    """A model by its name, present or former."""
 
     def convert(self, value: Any, *context: Any) -> Any:
         return value if value in FORMER_MODELS else super().convert(value, *context)
@@ -37,30 +37,30 @@ class _Model(click.Choice):
 @click.argument("table")
 @click.option("--task", required=True, metavar="COL", help="Column that names the task of a row.")
 @click.option("--target", required=True, metavar="COL", help="Column to predict.")
-@click.option("--model", type=_Model(MODELS), default="auto", help="Which model.")
+@click.option("--model", type=_Model(MODELS), default="auto", help="Model.")
 @click.option("--kind", type=click.Choice(KINDS), default="auto", help="Kind of problem.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=Path("model.comtl"),
-    help="Where the model goes.",
+    help="File of the model.",
 )
-@click.option("--report", type=click.Path(path_type=Path), help="Where an HTML report goes.")
+@click.option("--report", type=click.Path(path_type=Path), help="File of an HTML report.")
 @click.option("--drop", multiple=True, metavar="COL", help="Leave a column out. May be repeated.")
-@click.option("--category", multiple=True, metavar="COL", help="Take a column as names.")
-@click.option("--number", multiple=True, metavar="COL", help="Take a column as numbers.")
+@click.option("--category", multiple=True, metavar="COL", help="Treat a column as a category.")
+@click.option("--number", multiple=True, metavar="COL", help="Treat a column as numbers.")
 @click.option(
     "--missing",
     type=click.Choice(["impute", "refuse"]),
     default="impute",
-    help="Missing values: fill and mark them, or stop.",
+    help="Missing values: fill and mark them, or raise an error.",
 )
 @click.option("--weight", metavar="COL", help="Column with the weights of the rows.")
 @click.option("--no-score", is_flag=True, help="Skip the comparison on held-out rows.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of what is random.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, help="Processes.")
-@click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers do the fits.")
-@click.option("--quiet", is_flag=True, help="Write nothing but errors.")
+@click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler; its workers do the fits.")
+@click.option("--quiet", is_flag=True, help="Print errors only.")
 @encoding_option
 @json_option
 @plain_errors()
@@ -77,24 +77,26 @@ def fit(
 ) -> None:
     """Fit a model to TABLE, a CSV, TSV, parquet or Arrow file, also with .gz, or - for stdin.
 
-    Shows what kind of values each column holds, and how the model does on held-out rows against
-    reference models. Predict with: comtl predict model.comtl new.csv
+    Prints the type of each column, and compares the model with reference models on held-out rows.
+    Predict with: comtl predict model.comtl new.csv
     """
     require_file(out)
     require_file(report)
     if report is not None and report.suffix.lower() not in (".html", ".htm"):
-        raise click.ClickException(f"--report writes a web page: name a file .html, not {report}.")
+        raise click.ClickException(f"--report writes HTML: name a file with .html, not {report}.")
     loaded = read_table(table, encoding=encoding, text=options["category"])
     silent = quiet or as_json
 
-    def seen(encoder: Encoder, notes: list[str]) -> None:
+    def show_columns(encoder: Encoder, notes: list[str]) -> None:
         if not silent:
             show("Columns", ["name", "kind", "missing", "detail"], column_rows(encoder.columns))
 
     if scheduler is not None:
         options["jobs"] = -1
     with on_cluster(scheduler), fits_shown("fit", not quiet) as progress:
-        model = fit_table(loaded.table, score=not no_score, progress=progress, seen=seen, **options)
+        model = fit_table(
+            loaded.table, score=not no_score, progress=progress, seen=show_columns, **options
+        )
     model = replace(model, notes=(*loaded.notes, *model.notes))
     model.save(out)
     if report is not None:
@@ -102,10 +104,10 @@ def fit(
     if as_json:
         echo_json({**facts(model), "file": out, "report": report})
     elif not quiet:
-        _told(model, out, report)
+        _show(model, out, report)
 
 
-def _told(model: TableModel, out: Path, report: Path | None) -> None:
+def _show(model: TableModel, out: Path, report: Path | None) -> None:
     if model.comparison is not None:
         show(score_title(model.comparison), *score_rows(model.comparison))
     echo_notes(model.notes, err=False)

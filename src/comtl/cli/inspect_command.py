@@ -1,4 +1,4 @@
-"""``comtl inspect``: what a model found."""
+"""``comtl inspect``: columns, scores and weights of a model."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from .output import SHOWN, column_rows, effects, facts, headline, score_rows, sc
 from .running import echo_json, echo_notes, json_option, plain_errors
 
 
-@click.command("inspect", short_help="Show what a model found.")
+@click.command("inspect", short_help="Show columns, scores and weights of a model.")
 @click.argument("model")
 @click.option("--task", "label", metavar="LABEL", help="Show one task.")
 @json_option
 @plain_errors()
 def inspect(model: str, label: str | None, as_json: bool) -> None:
-    """Show MODEL: its columns, scores on held-out rows, groups of tasks and strongest features."""
-    known = load_model(model)
-    found = _whole(known) if label is None else _one(known, label)
+    """Show MODEL: columns, held-out scores, clusters of tasks and strongest features."""
+    loaded = load_model(model)
+    summary = model_summary(loaded) if label is None else task_summary(loaded, label)
     if as_json:
-        echo_json(found)
+        echo_json(summary)
     elif label is None:
-        _show_whole(known, found)
+        show_model(loaded, summary)
     else:
-        _show_one(known, found)
+        show_task(loaded, summary)
 
 
-def _whole(model: TableModel) -> dict[str, Any]:
+def model_summary(model: TableModel) -> dict[str, Any]:
+    """Facts on a model, its strongest features, clusters of tasks and members."""
     weights = effects(model)
     order = np.argsort(-np.abs(weights).mean(axis=0), kind="stable")
     groups = model.estimator.task_clusters_
@@ -40,23 +41,19 @@ def _whole(model: TableModel) -> dict[str, Any]:
         **facts(model),
         "strongest": [
             {
-                "feature": model.features[place],
-                "mean_effect": float(weights[:, place].mean()),
-                "spread_over_tasks": float(weights[:, place].std()),
+                "feature": model.features[feature],
+                "mean_effect": float(weights[:, feature].mean()),
+                "spread_over_tasks": float(weights[:, feature].std()),
             }
-            for place in order[:SHOWN]
+            for feature in order[:SHOWN]
         ],
         "task_groups": [tasks[groups == group] for group in np.unique(groups)],
-        "stack": _stack(model),
+        "stack": dict(vars(model.estimator).get("weights_", {})),
     }
 
 
-def _stack(model: TableModel) -> dict[str, float]:
-    """Weights of the members of a stack; nothing for any other model."""
-    return dict(vars(model.estimator).get("weights_", {}))
-
-
-def _show_whole(model: TableModel, found: dict[str, Any]) -> None:
+def show_model(model: TableModel, summary: dict[str, Any]) -> None:
+    """Print the summary of a model."""
     click.echo(headline(model))
     show("Columns", ["name", "kind", "missing", "detail"], column_rows(model.encoder.columns))
     if model.comparison is not None:
@@ -67,82 +64,85 @@ def _show_whole(model: TableModel, found: dict[str, Any]) -> None:
         ["feature", "mean over tasks", "spread over tasks"],
         [
             [one["feature"], f"{one['mean_effect']:.3g}", f"{one['spread_over_tasks']:.3g}"]
-            for one in found["strongest"]
+            for one in summary["strongest"]
         ],
     )
-    if len(found["task_groups"]) > 1:
+    if len(summary["task_groups"]) > 1:
         rows = [
             [str(number), str(len(tasks)), ", ".join(map(str, tasks[:8].tolist()))]
-            for number, tasks in enumerate(found["task_groups"])
+            for number, tasks in enumerate(summary["task_groups"])
         ]
-        show("Groups of tasks that behave alike", ["group", "tasks", "such as"], rows)
-    if found["stack"]:
-        ranked = sorted(found["stack"].items(), key=lambda item: -item[1])
+        show("Clusters of tasks", ["cluster", "tasks", "such as"], rows)
+    if summary["stack"]:
+        ranked = sorted(summary["stack"].items(), key=lambda item: -item[1])
         listed = [[name, f"{share:.2f}"] for name, share in ranked]
-        show("Models that make up the prediction", ["member", "weight"], listed)
+        show("Members of the stack", ["member", "weight"], listed)
     echo_notes(model.notes, err=False)
-    made = ", ".join(f"{name} {number}" for name, number in model.versions.items())
-    click.echo(f"Made with {made}.")
+    versions = ", ".join(f"{name} {number}" for name, number in model.versions.items())
+    click.echo(f"Fitted with {versions}.")
 
 
 def _scale(model: TableModel) -> str:
-    """What weights add to."""
+    """Scale of the effects."""
     return "prediction" if model.classes is None else "log odds"
 
 
-def _one(model: TableModel, label: str) -> dict[str, Any]:
+def task_summary(model: TableModel, label: str) -> dict[str, Any]:
+    """Cluster, weights and errors of a task."""
     names = [str(task) for task in model.estimator.tasks_.tolist()]
     if label not in names:
         near = get_close_matches(label, names, 3) or names[:3]
         raise TableError(
-            f"--task: the model does not know {label!r}; it knows {len(names):,} tasks, "
-            f"such as {', '.join(near)}."
+            f"--task: the model has no task {label!r}; it has {len(names):,} tasks, such as "
+            f"{', '.join(near)}."
         )
-    place = names.index(label)
+    task, tasks = names.index(label), model.estimator.tasks_
     weights = effects(model)
-    order = np.argsort(-np.abs(weights[place]), kind="stable")
+    order = np.argsort(-np.abs(weights[task]), kind="stable")
     groups = model.estimator.task_clusters_
-    alike = model.estimator.tasks_[groups == groups[place]]
-    found: dict[str, Any] = {
-        "task": model.estimator.tasks_[place],
-        "group": int(groups[place]),
-        "tasks_alike": alike[alike != model.estimator.tasks_[place]],
+    alike = tasks[groups == groups[task]]
+    summary: dict[str, Any] = {
+        "task": tasks[task],
+        "group": int(groups[task]),
+        "tasks_alike": alike[alike != tasks[task]],
         "effects": [
             {
                 "feature": model.features[feature],
-                "effect": float(weights[place, feature]),
+                "effect": float(weights[task, feature]),
                 "mean_effect": float(weights[:, feature].mean()),
             }
             for feature in order
         ],
     }
     comparison = model.comparison
-    if comparison is not None and label in map(str, comparison.tasks.tolist()):
-        number = list(map(str, comparison.tasks.tolist())).index(label)
-        found |= {
+    compared = [] if comparison is None else list(map(str, comparison.tasks.tolist()))
+    if comparison is not None and label in compared:
+        number = compared.index(label)
+        summary |= {
             "rows": int(comparison.train_rows[number]),
             "metric": comparison.metric,
             "errors": {name: float(errors[number]) for name, errors in comparison.errors.items()},
         }
-    return found
+    return summary
 
 
-def _show_one(model: TableModel, found: dict[str, Any]) -> None:
-    alike = found["tasks_alike"].tolist()
+def show_task(model: TableModel, summary: dict[str, Any]) -> None:
+    """Print the summary of a task."""
+    alike = summary["tasks_alike"].tolist()
     click.echo(
-        f"Task {found['task']}"
-        + (f", {found['rows']:,} rows" if "rows" in found else "")
-        + f": in group {found['group']} with {len(alike):,} others"
+        f"Task {summary['task']}"
+        + (f", {summary['rows']:,} rows" if "rows" in summary else "")
+        + f": in cluster {summary['group']} with {len(alike):,} others"
         + (f", such as {', '.join(map(str, alike[:5]))}." if alike else ".")
     )
-    if "errors" in found:
-        rows = [[name, f"{error:.4g}"] for name, error in found["errors"].items()]
-        show("On its held-out rows (lower is better)", ["", found["metric"]], rows)
+    if "errors" in summary:
+        rows = [[name, f"{error:.4g}"] for name, error in summary["errors"].items()]
+        show("On its held-out rows (lower is better)", ["", summary["metric"]], rows)
     show(
         f"Features (change of the {_scale(model)} for one standard deviation)",
         ["feature", "this task", "mean of all tasks"],
         [
             [one["feature"], f"{one['effect']:.3g}", f"{one['mean_effect']:.3g}"]
-            for one in found["effects"][:SHOWN]
+            for one in summary["effects"][:SHOWN]
         ],
     )

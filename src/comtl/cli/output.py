@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..evaluation.comparison import Comparison
 from ..phrases import count_noun
-
-if TYPE_CHECKING:
-    from ..evaluation.compare_models import Comparison
-    from ..tables import Column, TableModel
+from ..show.page_text import MODEL_PHRASES
+from ..tables import Column, TableModel
+from ..tables.verdict import verdict
 
 LEAST_WIDTH = 100
-"""Letters in a line where standard output is no terminal."""
+"""Characters in a line where standard output is not a terminal."""
 SHOWN = 12
 """Rows of a long list that are shown."""
 
@@ -30,21 +30,17 @@ def console() -> Console:
 
 
 def show(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; columns whose cells are all numbers or empty are set to the right."""
+    """Print a table; columns of numbers are right-aligned."""
     table = Table(box=SIMPLE_HEAD)
-    for place, name in enumerate(header):
-        numbers = all(_is_number(row[place]) for row in rows)
+    for column, name in enumerate(header):
+        numbers = all(not row[column].strip("0123456789.,+-e% ") for row in rows)
         table.add_column(name, justify="right" if numbers else "left", overflow="fold")
     for row in rows:
-        # Names in square brackets are no markup.
-        table.add_row(*(Text(cell) for cell in row))
+        # Text, so that names in square brackets are not read as markup.
+        table.add_row(*map(Text, row))
     out = console()
     out.print(Text(title, style="bold"))
     out.print(table)
-
-
-def _is_number(cell: str) -> bool:
-    return not cell.strip("0123456789.,+-e% ")
 
 
 def column_rows(columns: Sequence[Column]) -> list[list[str]]:
@@ -63,23 +59,15 @@ def column_rows(columns: Sequence[Column]) -> list[list[str]]:
     return rows
 
 
-MEANING = {
-    "model": "this model",
-    "pooled": "one model for all tasks",
-    "separate": "a model for each task",
-    "mean": "the mean of the target",
-}
-
-
 def score_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the held-out scores."""
     accuracy = comparison.accuracy
     header = ["", comparison.metric, *(["accuracy"] if accuracy else []), "what it is"]
-    mean = "shares of the classes" if accuracy else MEANING["mean"]
+    phrases = MODEL_PHRASES | ({"mean": "shares of the classes"} if accuracy else {})
     rows = []
     for name, error in comparison.overall.items():
         share = [f"{100 * accuracy[name]:.1f} %"] if accuracy else []
-        rows.append([name, f"{error:.4g}", *share, mean if name == "mean" else MEANING[name]])
+        rows.append([name, f"{error:.4g}", *share, phrases[name]])
     return header, rows
 
 
@@ -91,9 +79,7 @@ def score_title(comparison: Comparison) -> str:
 
 def facts(model: TableModel) -> dict[str, Any]:
     """What a model is, for JSON."""
-    from ..tables.verdict import verdict
-
-    found = model.comparison
+    comparison = model.comparison
     return {
         "kind": model.kind,
         "model": model.model,
@@ -109,13 +95,13 @@ def facts(model: TableModel) -> dict[str, Any]:
             {"name": c.name, "kind": c.kind, "missing": c.missing, "levels": c.levels}
             for c in model.encoder.columns
         ],
-        "metric": None if found is None else found.metric,
-        "scores": None if found is None else found.overall,
-        "accuracy": None if found is None else found.accuracy,
-        "held_out_rows": None if found is None else int(found.test_rows.sum()),
-        "verdict": None if found is None else verdict(found, model.model),
-        "verdict_kind": None if found is None else found.verdict.kind,
-        "verdict_reference": None if found is None else found.verdict.reference,
+        "metric": None if comparison is None else comparison.metric,
+        "scores": None if comparison is None else comparison.overall,
+        "accuracy": None if comparison is None else comparison.accuracy,
+        "held_out_rows": None if comparison is None else int(comparison.test_rows.sum()),
+        "verdict": None if comparison is None else verdict(comparison, model.model),
+        "verdict_kind": None if comparison is None else comparison.verdict.kind,
+        "verdict_reference": None if comparison is None else comparison.verdict.reference,
         "notes": model.notes,
         "versions": model.versions,
     }
@@ -124,19 +110,19 @@ def facts(model: TableModel) -> dict[str, Any]:
 def headline(model: TableModel) -> str:
     """One line on what a model is."""
     tasks = len(model.estimator.tasks_)
-    bends = len(model.features) - len(model.encoder.names)
+    hinges = len(model.features) - len(model.encoder.names)
     return (
         f"{type(model.estimator).__name__} of {model.target!r}: {count_noun(model.rows, 'row')}, "
         f"{count_noun(tasks, 'task')} ({model.task!r}), "
         f"{count_noun(len(model.encoder.names), 'feature')}"
-        + (f" and {count_noun(bends, 'hinge')} of them." if bends else ".")
+        + (f" and {count_noun(hinges, 'hinge')} of them." if hinges else ".")
     )
 
 
 def effects(model: TableModel) -> np.ndarray:
-    """Weights of all tasks (tasks × features), for one standard deviation of each feature.
+    """Weights (tasks × features) for one standard deviation of each feature.
 
-    Beyond two classes the largest over the classes, without a sign.
+    Beyond two classes the largest absolute weight over the classes.
     """
     weights = model.estimator.coef_
     if weights.ndim == 3:

@@ -1,4 +1,4 @@
-"""``comtl predict``: predictions for the rows of a table."""
+"""``comtl predict``: predict the rows of a table."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from ..saving.atomic import write_atomically
 from ..tables import TableError, TableModel, load_model, read_table
 from ..tables.table_errors import require_columns
+from ..tables.table_model import PreparedRows
 from ..tables.values import as_table
 from .running import echo_json, echo_notes, encoding_option, json_option, plain_errors, require_file
 
@@ -24,28 +24,28 @@ PREDICTION = "prediction"
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="CSV, TSV or parquet file for the predictions.",
+    help="CSV, TSV or parquet file of the predictions.",
     show_default="CSV on stdout",
 )
 @click.option(
     "--interval",
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     metavar="LEVEL",
-    help="Also bounds that hold the target with this probability, such as 0.9.",
+    help="Also write intervals of this probability, such as 0.9.",
 )
-@click.option("--proba", is_flag=True, help="Also the probability of each class.")
+@click.option("--proba", is_flag=True, help="Also write the probability of each class.")
 @click.option(
     "--id",
     "identifiers",
     multiple=True,
     metavar="COL",
-    help="Column to keep beside the predictions. May be repeated.",
+    help="Column to copy to the predictions. May be repeated.",
 )
 @click.option(
     "--unseen",
     type=click.Choice(["mean", "refuse"]),
     default="mean",
-    help="Tasks that the model does not know.",
+    help="Tasks that are not in the model: predict by the mean of all, or raise an error.",
 )
 @encoding_option
 @json_option
@@ -63,58 +63,54 @@ def predict(
 ) -> None:
     """Predict the rows of TABLE with MODEL, a file that comtl fit wrote; - reads stdin.
 
-    Writes a row for each row of TABLE, in its order: the task, the prediction, and what else is
-    asked for. Notes go to stderr.
+    Writes the task and the prediction of each row of TABLE, in its order, and what the options
+    add. Notes go to stderr.
     """
     require_file(out)
-    known = load_model(model)
-    text = (*known.text_columns, *identifiers)
+    fitted = load_model(model)
+    text = (*fitted.text_columns, *identifiers)
     loaded = read_table(table, encoding=encoding, text=text)
     rows = as_table(loaded.table)
     require_columns(identifiers, rows.column_names, "--id")
-    asked = known.prepare(rows, unseen)
-    names = dict.fromkeys([*identifiers, known.task])
+    prepared = fitted.prepare(rows, unseen)
+    names = dict.fromkeys([*identifiers, fitted.task])
     columns: dict[str, Any] = {name: rows.column(name).to_pylist() for name in names}
-    answers = _answers(known, asked, interval, proba)
-    for name in columns.keys() & answers.keys():
+    predictions = _predictions(fitted, prepared, interval, proba)
+    for name in columns.keys() & predictions.keys():
         raise TableError(
             f"Column {name!r} has the name of a column of predictions; rename it in the table."
         )
-    columns |= answers
+    columns |= predictions
     if out is not None:
         write_atomically(out, _written(columns, out.suffix.lower()))
-    notes = (*loaded.notes, *asked.notes)
+    notes = (*loaded.notes, *prepared.notes)
     if as_json:
-        listed = {name: _listed(values) for name, values in columns.items()}
-        records = [
-            dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)
-        ]
-        shown = {"rows": len(records), "notes": notes, "file": out}
-        echo_json(shown if out is not None else {**shown, "predictions": records})
+        shown: dict[str, Any] = {"rows": rows.num_rows, "notes": notes, "file": out}
+        if out is None:
+            rows_of = zip(*columns.values(), strict=True)
+            shown["predictions"] = [dict(zip(columns, row, strict=True)) for row in rows_of]
+        echo_json(shown)
         return
     echo_notes(notes)
     if out is None:
         click.echo(_written(columns, ".csv").decode(), nl=False)
 
 
-def _answers(model: TableModel, asked: Any, interval: float | None, proba: bool) -> dict[str, Any]:
-    columns: dict[str, Any] = {PREDICTION: model.values(asked)}
+def _predictions(
+    model: TableModel, rows: PreparedRows, interval: float | None, proba: bool
+) -> dict[str, Any]:
+    columns: dict[str, Any] = {PREDICTION: model.values(rows)}
     if interval is not None:
-        columns["lower"], columns["upper"] = model.bounds(asked, interval)
+        columns["lower"], columns["upper"] = model.bounds(rows, interval)
     if proba:
-        chances = model.chances(asked)
-        assert model.classes is not None
-        for place, label in enumerate(model.classes.tolist()):
-            columns[f"probability {label}"] = chances[:, place]
+        probabilities = model.chances(rows)
+        for label, column in zip(model.estimator.classes_, probabilities.T, strict=True):
+            columns[f"probability {label}"] = column
     return columns
 
 
-def _listed(values: Any) -> list[Any]:
-    return np.asarray(values).tolist() if isinstance(values, np.ndarray) else list(values)
-
-
 def _written(columns: dict[str, Any], suffix: str) -> bytes:
-    """Content of a file of this kind."""
+    """Content of a file with this suffix."""
     import pandas as pd
 
     frame = pd.DataFrame(columns)

@@ -1,4 +1,4 @@
-"""How far a run is, on standard error: a bar in a terminal, else a line now and then."""
+"""Progress on standard error: a bar in a terminal, else a line now and then."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ COLUMNS = (
 
 @contextmanager
 def progress(title: str, console: Console, *, what: str, every: float = 30.0) -> Iterator[Report]:
-    """Yield a function that is told the number done and wanted of ``what``, and shows them."""
+    """Yield a function that shows how many of how many ``what`` are done."""
     bar, shown = console.is_terminal, -every
-    # A piece may take minutes, and the speed is taken over this long.
+    # One may take minutes, so the speed is averaged over an hour.
     bars = Progress(*COLUMNS, console=console, speed_estimate_period=3600.0)
     task = bars.add_task(title, total=None)
 

@@ -1,4 +1,4 @@
-"""``comtl report``: a model as a page to read."""
+"""``comtl report``: a model as an HTML page."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from .running import encoding_option, fits_shown, plain_errors, require_file
     "--out",
     type=click.Path(path_type=Path),
     default=Path("report.html"),
-    help="Where the report goes.",
+    help="File of the report.",
 )
-@click.option("--data", metavar="TABLE", help="Table to compare with reference models on.")
+@click.option("--data", metavar="TABLE", help="Table for a comparison with reference models.")
 @encoding_option
 @plain_errors()
 def report(model: str, out: Path, data: str | None, encoding: str | None) -> None:
     """Write an HTML report of MODEL.
 
-    The scores are those that comtl fit found on held-out rows; with --data they are made anew.
+    The scores are those of comtl fit on held-out rows; with --data they are computed again.
     """
     require_file(out)
-    known = load_model(model)
+    fitted = load_model(model)
     if data is not None:
-        loaded = read_table(data, encoding=encoding, text=known.text_columns)
+        loaded = read_table(data, encoding=encoding, text=fitted.text_columns)
         with fits_shown("compare", True) as progress:
-            found = compare_table(known, loaded.table, progress)
-        known = replace(known, comparison=found, notes=(*known.notes, *loaded.notes))
-    known.report(out)
+            comparison = compare_table(fitted, loaded.table, progress)
+        notes = (*fitted.notes, *loaded.notes)
+        fitted = replace(fitted, comparison=comparison, notes=notes)
+    fitted.report(out)
     click.echo(f"Report written to {out}.")

@@ -18,7 +18,7 @@ from ..phrases import jsonable
 from .progress_bar import Report, progress
 
 INTERRUPTED = 130
-"""Exit status of a command that the user ended, as shells have it."""
+"""Exit status of an interrupted command, as in shells."""
 
 encoding_option = click.option(
     "--encoding", metavar="NAME", help="Encoding of a CSV file.", show_default="UTF-8"
@@ -28,7 +28,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON obj
 
 @contextmanager
 def on_cluster(scheduler: str | None) -> Iterator[None]:
-    """Have the jobs of many fits done by the workers of a Dask cluster, if one is named."""
+    """Run the jobs of fits on the workers of a Dask cluster, if one is named."""
     if scheduler is None:
         yield
         return
@@ -50,7 +50,7 @@ def on_cluster(scheduler: str | None) -> Iterator[None]:
 def plain_errors() -> Iterator[None]:
     """Turn errors of data into one line, and interruptions into their exit status."""
     with warnings.catch_warnings():
-        # What a user should know of a fit or a prediction is in its notes.
+        # The notes say what a user should know of a fit or a prediction.
         for kind in (UserWarning, FutureWarning, DeprecationWarning):
             warnings.simplefilter("ignore", kind)
         try:
@@ -78,19 +78,19 @@ def one_line(error: BaseException) -> str:
 
 
 def require_file(path: Path | None) -> None:
-    """Refuse a place where no file can be written, before any work is done."""
+    """Refuse a path that cannot be written, before any work is done."""
     if path is None:
         return
     if path.is_dir():
         raise click.ClickException(f"{path} is a folder; name a file in it.")
     if not path.parent.is_dir():
         raise click.ClickException(
-            f"{path} cannot be written: there is no folder {path.parent}; make it, or name another."
+            f"{path} cannot be written: there is no folder {path.parent}; create it."
         )
     if not os.access(path.parent, os.W_OK):
         raise click.ClickException(
-            f"{path} cannot be written: the folder {path.parent} takes no files from you; name "
-            "another place."
+            f"{path} cannot be written: you may not write to the folder {path.parent}; name "
+            "another one."
         )
 
 
