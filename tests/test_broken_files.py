@@ -301,7 +301,7 @@ def test_unasked(case, trained):
 
 @pytest.mark.parametrize(
     ("content", "text"),
-    [(b"", "empty"), (b"not a model", "no model"), (None, "damaged"), (csv(), "no model")],
+    [(b"", "empty"), (b"not a model", "not a model"), (None, "damaged"), (csv(), "not a model")],
 )
 def test_broken_models(content, text, trained):
     whole = (trained / "model.comtl").read_bytes()

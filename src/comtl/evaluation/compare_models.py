@@ -84,7 +84,9 @@ def compare(
     >>> found.overall["model"] < min(found.overall["pooled"], found.overall["separate"])
     True
     """
-    _require_model(model)
+    if not isinstance(model, TaskModel):
+        kind = type(model).__name__
+        raise TypeError(f"model must be an estimator of comtl, got {kind}; pass one of these.")
     require_integer("folds", folds, low=2)
     rows = FitInput(X, y, task, sample_weight)
     schema = clone(model)
@@ -131,12 +133,6 @@ class _Targets:
     @property
     def kept(self) -> np.ndarray:
         return self.weights > 0.0
-
-
-def _require_model(model: Any) -> None:
-    if not isinstance(model, TaskModel):
-        kind = type(model).__name__
-        raise TypeError(f"model must be an estimator of comtl, got {kind}; pass one of these.")
 
 
 def _require_columns(before: _Targets, tasks: np.ndarray) -> None:
@@ -217,6 +213,9 @@ def _summarized(measured: dict[str, np.ndarray], held: _Targets, data: Observati
     gaps = {name: losses[name] - losses["model"] for name in NAMES[1:]}
     inside, hits = measured.get("inside"), measured.get("hits")
     metric: Callable[[Any], Any] = np.sqrt if hits is None else lambda v: v
+    accuracy = None
+    if hits is not None:
+        accuracy = dict(zip(NAMES, np.average(hits, axis=1, weights=weights).tolist(), strict=True))
     return Comparison(
         data.tasks,
         rows,
@@ -224,17 +223,13 @@ def _summarized(measured: dict[str, np.ndarray], held: _Targets, data: Observati
         "RMSE" if hits is None else "Brier score",
         {name: metric(_by_task(loss, codes, shares, counts)) for name, loss in losses.items()},
         {name: float(metric(np.average(loss, weights=weights))) for name, loss in losses.items()},
-        None if hits is None else _accuracy(hits, weights),
+        accuracy,
         {name: _by_task(gap, codes, shares, counts) for name, gap in gaps.items()},
         {name: _standard_error(gap, codes, shares, counts) for name, gap in gaps.items()},
         None if inside is None else LEVELS,
         None if inside is None else np.average(inside, axis=1, weights=weights),
         np.bincount(codes, weights, data.n_tasks),
     )
-
-
-def _accuracy(hits: np.ndarray, weights: np.ndarray) -> dict[str, float]:
-    return dict(zip(NAMES, np.average(hits, axis=1, weights=weights).tolist(), strict=True))
 
 
 def _by_task(values: Any, codes: np.ndarray, shares: Any, counts: np.ndarray) -> np.ndarray:

@@ -35,12 +35,9 @@ def choose_hinges(model: Any) -> Hinges:
     return model._hinges if isinstance(model, MultitaskModel) else Hinges.none()
 
 
-def simple_model(name: str, like: TaskModel, rows: FitInput) -> TaskModel:
-    """Ridge model "pooled" or "separate", not fitted, with the cross-validated penalty.
-
-    It is a regressor or classifier with the task column of ``like``.
-    """
-    return _tuned(name, like._classification, like.task_column, rows)[1]
+def simple_model(name: str, classes: bool, rows: FitInput) -> TaskModel:
+    """Ridge model "pooled" or "separate", not fitted, with the cross-validated penalty."""
+    return _tuned(name, classes, None, rows)[1]
 
 
 def simple_fit(

@@ -12,7 +12,7 @@ from ..evaluation.compare_models import Comparison
 from ..phrases import jsonable
 from ..rows.reading import encode_tasks
 from .page_text import SIMPLE
-from .views import BinnedAxis, ModelView, cosines, seriation_order
+from .views import BinnedAxis, ModelView, cosines
 
 MAP_ROWS, MAP_ENTRIES = 1000, 400_000
 """Most rows and entries of the map; beyond, neighbours of a cluster are binned."""
@@ -61,44 +61,42 @@ def finite(values: np.ndarray) -> np.ndarray:
 def _largest(view: ModelView) -> dict[str, Any]:
     lines, features = view.values.shape
     count = min(features, max(5, min(TOP, TOP_ALL // lines)))
-    size = np.abs(view.values)
-    places = np.argpartition(-size, count - 1, axis=1)[:, :count]
-    order = np.argsort(-np.take_along_axis(size, places, axis=1), axis=1, kind="stable")
-    places = np.take_along_axis(places, order, axis=1)
-    values = np.take_along_axis(view.values, places, axis=1)
+    chosen = largest_columns(np.abs(view.values), count)
+    values = np.take_along_axis(view.values, chosen, axis=1)
     return {
         "count": count,
-        "feature": packed(places, "u4"),
+        "feature": packed(chosen, "u4"),
         "value": packed(finite(values), "f4"),
     }
+
+
+def largest_columns(values: np.ndarray, count: int) -> np.ndarray:
+    """Columns of the largest values of each row, in descending order of the values."""
+    columns = np.argpartition(-values, count - 1, axis=1)[:, :count]
+    order = np.argsort(-np.take_along_axis(values, columns, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1)
 
 
 def _nearest(view: ModelView) -> dict[str, Any]:
     table = view.by_task
     total = len(table)
     count = min(NEAREST, total - 1)
-    places = np.zeros((total, count), dtype=np.intp)
+    nearest = np.zeros((total, count), dtype=np.intp)
     values = np.zeros((total, count))
     for start in range(0, total if count else 0, 1000):
         stop = min(start + 1000, total)
         near = cosines(table[start:stop], table)
         near[np.arange(stop - start), np.arange(start, stop)] = -np.inf
-        best = np.argpartition(-near, count - 1, axis=1)[:, :count]
-        order = np.argsort(-np.take_along_axis(near, best, axis=1), axis=1, kind="stable")
-        best = np.take_along_axis(best, order, axis=1)
-        places[start:stop] = best
-        values[start:stop] = np.take_along_axis(near, best, axis=1)
-    return {"count": count, "task": packed(places, "u4"), "cosine": packed(values, "f4")}
+        nearest[start:stop] = largest_columns(near, count)
+        values[start:stop] = np.take_along_axis(near, nearest[start:stop], axis=1)
+    return {"count": count, "task": packed(nearest, "u4"), "cosine": packed(values, "f4")}
 
 
 def _map(view: ModelView) -> dict[str, Any]:
     lines, features = view.values.shape
-    rows = BinnedAxis.of(
-        seriation_order(view.values, view.line_clusters), view.line_clusters, MAP_ROWS
-    )
-    room = max(50, MAP_ENTRIES // len(rows.clusters))
-    order = seriation_order(view.values.T, view.feature_clusters)
-    columns = BinnedAxis.of(order, view.feature_clusters, room)
+    rows = BinnedAxis.by_cluster(view.values, view.line_clusters, MAP_ROWS)
+    most_columns = max(50, MAP_ENTRIES // len(rows.clusters))
+    columns = BinnedAxis.by_cluster(view.values.T, view.feature_clusters, most_columns)
     entries = columns.mean(rows.mean(view.values).T).T
     size = np.abs(entries)
     most = float(size.max(initial=0.0))

@@ -11,7 +11,7 @@ from scipy.spatial.distance import squareform
 from ..models.task_model import TaskModel
 from ..penalties.relations import Relation
 from .plot_axes import draw_borders, heat, name_places, new_axes
-from .views import BinnedAxis, seriation_order, unit_rows, view
+from .views import BinnedAxis, unit_rows, view
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +108,7 @@ def _drawn(
         bins = BinnedAxis.of(order, np.zeros(len(rows), dtype=int), MOST)
         values = values[np.ix_(order, order)]
     else:
-        bins = BinnedAxis.of(seriation_order(rows, clusters), clusters, MOST)
+        bins = BinnedAxis.by_cluster(rows, clusters, MOST)
         values = _similar(rows, learned, bins.shares)
     ax = new_axes(ax, (6.4, 5.4))
     label = "cosine of weights" if learned is None else "learned correlation"

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from ..models.task_model import TaskModel
 from .plot_axes import draw_borders, draw_strips, heat, name_places, new_axes
-from .views import BinnedAxis, seriation_order, view
+from .views import BinnedAxis, view
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_ROWS, MOST_COLUMNS = 400, 400
-"""Fields of a map beyond which neighbours of a cluster are put together, as means."""
+MOST = 400
+"""Rows or columns beyond which neighbours of a cluster are averaged."""
 
 
 def coclusters(model: TaskModel, *, ax: Axes | None = None) -> Axes:
@@ -46,10 +46,8 @@ def coclusters(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     ['a', 'b', 'c', 'd']
     """
     shown = view(model)
-    order = seriation_order(shown.values, shown.line_clusters)
-    rows = BinnedAxis.of(order, shown.line_clusters, MOST_ROWS)
-    order = seriation_order(shown.values.T, shown.feature_clusters)
-    columns = BinnedAxis.of(order, shown.feature_clusters, MOST_COLUMNS)
+    rows = BinnedAxis.by_cluster(shown.values, shown.line_clusters, MOST)
+    columns = BinnedAxis.by_cluster(shown.values.T, shown.feature_clusters, MOST)
     ax = new_axes(ax, (7.5, 5.5))
     values = columns.mean(rows.mean(shown.values).T).T
     per = "unit" if (shown.spread == 1.0).all() else "standard deviation"

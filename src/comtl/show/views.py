@@ -140,6 +140,11 @@ class BinnedAxis:
         places = np.concatenate(edges)
         return cls(order, places, ordered[places[:-1]])
 
+    @classmethod
+    def by_cluster(cls, values: np.ndarray, clusters: np.ndarray, most: int) -> BinnedAxis:
+        """Bins of the rows of ``values`` by cluster, similar rows beside each other."""
+        return cls.of(seriation_order(values, clusters), clusters, most)
+
     @property
     def single(self) -> bool:
         """Whether every row has a bin of its own."""

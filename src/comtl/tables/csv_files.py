@@ -43,7 +43,7 @@ def read_delimited(text: bytes, name: str, keep: Collection[str] = ()) -> tuple[
 
 def _header(start: str, name: str) -> tuple[str, list[str]]:
     """Delimiter and names of the columns."""
-    best: tuple[bool, int, str, list[str]] | None = None
+    candidates = []
     for delimiter in DELIMITERS:
         reader = csv.reader(io.StringIO(start, newline=""), delimiter=delimiter)
         records = [record for record in islice(reader, MOST_RECORDS) if record]
@@ -51,11 +51,10 @@ def _header(start: str, name: str) -> tuple[str, list[str]]:
             raise TableError(f"{name} is empty; give a table with a header line.")
         # The last record may be incomplete, where the text is long.
         alike = all(len(record) == len(records[0]) for record in records[1 : MOST_RECORDS - 1])
-        candidate = (alike and len(records[0]) > 1, len(records[0]), delimiter, records[0])
-        if best is None or candidate[:2] > best[:2]:
-            best = candidate
-    assert best is not None
-    return best[2], [column.strip() for column in best[3]]
+        several = alike and len(records[0]) > 1
+        candidates.append((several, len(records[0]), delimiter, records[0]))
+    _, _, delimiter, header = max(candidates, key=lambda one: one[:2])
+    return delimiter, [column.strip() for column in header]
 
 
 def _strings(text: bytes, delimiter: str, width: int, name: str) -> pa.Table:

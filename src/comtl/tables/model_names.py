@@ -26,6 +26,14 @@ MODELS = ("auto", "hinges", "hierarchical", "bifactor", "trifactor", "pooled", "
 FORMER_MODELS = {"bends": "hinges"}
 """Models by their former names."""
 SIMPLE = ("pooled", "separate")
+ESTIMATORS: dict[str, tuple[Any, Any]] = {
+    "auto": (MultitaskRegressor, MultitaskClassifier),
+    "hinges": (MultitaskRegressor, MultitaskClassifier),
+    "hierarchical": (HierarchicalRegressor, HierarchicalClassifier),
+    "bifactor": (BiFactorRegressorCV, BiFactorClassifierCV),
+    "trifactor": (TriFactorRegressorCV, TriFactorClassifierCV),
+}
+"""Regressor and classifier by name."""
 RANKS = (1, 2, 4, 8)
 CLUSTERS = (2, 5)
 ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -37,31 +45,20 @@ def choose_model(
 ) -> TaskModel:
     """Estimator, not fitted, by its name on the command line."""
     name, classes = FORMER_MODELS.get(name, name), kind == CLASSIFICATION
-    if name in ("auto", "hinges"):
-        stack: Any = MultitaskClassifier if classes else MultitaskRegressor
-        return stack(basis="hinges" if name == "hinges" else None, n_jobs=jobs)
-    if name == "hierarchical":
-        return HierarchicalClassifier() if classes else HierarchicalRegressor()
+    if name not in MODELS:
+        raise TableError(f"model is one of {', '.join(MODELS)}, got {name!r}.")
     if name in SIMPLE:
-        like: TaskModel = HierarchicalClassifier() if classes else HierarchicalRegressor()
         with warnings.catch_warnings():
             # A penalty whose fit stops early can still be distinguished from the others.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return simple_model(name, like, rows)
-    search: dict[str, Any] = {
-        "alphas": ALPHAS,
-        "cv": FOLDS,
-        "shared": True,
-        "random_state": seed,
-        "n_jobs": jobs,
-    }
-    if name == "bifactor":
-        both: Any = BiFactorClassifierCV if classes else BiFactorRegressorCV
-        return both(RANKS, **search)
-    if name == "trifactor":
-        three: Any = TriFactorClassifierCV if classes else TriFactorRegressorCV
-        return three(CLUSTERS, CLUSTERS, **search)
-    raise TableError(f"model is one of {', '.join(MODELS)}, got {name!r}.")
+            return simple_model(name, classes, rows)
+    estimator = ESTIMATORS[name][classes]
+    if name == "hierarchical":
+        return estimator()
+    if name in ("auto", "hinges"):
+        return estimator(basis="hinges" if name == "hinges" else None, n_jobs=jobs)
+    ranks = (RANKS,) if name == "bifactor" else (CLUSTERS, CLUSTERS)
+    return estimator(*ranks, alphas=ALPHAS, cv=FOLDS, shared=True, random_state=seed, n_jobs=jobs)
 
 
 def choose_adaptable(estimator: Any) -> TaskModel:
