@@ -12,7 +12,9 @@ from comtl import baselines
 
 SOURCE = Path(comtl.__file__).parent
 MODULES_TWICE = set()
-CLASSES_TWICE = set()
+CLASSES_TWICE = {
+    "TaskGrams",
+}
 MOST_BASES = 4
 """Classes of comtl that an estimator may be made of, itself counted."""
 ESTIMATORS = [
