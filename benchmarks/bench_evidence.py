@@ -9,10 +9,10 @@ import time
 import warnings
 
 import numpy as np
-from small_tables import Split, tables
 
 from comtl import HierarchicalRegressor
 from comtl.hierarchical import em as evidence
+from small_tables import Split, tables
 
 MODELS = (("diagonal", 1), ("factor", 1), ("factor", 3))
 NEVER, MOST = 10**9, 3000

@@ -17,11 +17,11 @@ import numpy as np
 import scipy
 import sklearn
 from leaderboard.problems import PROBLEMS
-from small_tables import error, tables
 
 from comtl import MultitaskClassifier, MultitaskRegressor
 from comtl.losses import Logistic
 from comtl.stacking.blending import mean_and_se
+from small_tables import error, tables
 
 RULES = {"lower loss": 0.0, "0.5": 0.5, "1": 1.0, "2": 2.0}
 """Standard errors by which hinges must be better on held-out rows."""

@@ -9,10 +9,10 @@ import warnings
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from small_tables import SEEDS, Split, error, grouped, split, tables
 
 from comtl import MultitaskRegressor
 from comtl.stacking import default_members as library
+from small_tables import SEEDS, Split, error, grouped, split, tables
 
 ALL = library._structures
 

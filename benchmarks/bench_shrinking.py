@@ -9,11 +9,11 @@ import warnings
 from unittest import mock
 
 import numpy as np
-from small_tables import SEEDS, Split, error, tables
 
 from comtl import HierarchicalRegressor, MultitaskRegressor
 from comtl.hierarchical import hierarchical_model
 from comtl.hierarchical.em import fit_em
+from small_tables import SEEDS, Split, error, tables
 
 
 def measured(model, split: Split) -> float:

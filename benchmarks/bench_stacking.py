@@ -9,11 +9,11 @@ import warnings
 from unittest import mock
 
 import numpy as np
-from small_tables import SEEDS, Split, error, tables
 
 from comtl import MultitaskRegressor
 from comtl.stacking import blending as stacking
 from comtl.stacking import stack
+from small_tables import SEEDS, Split, error, tables
 
 CHANCES = (0.0, 2.0, 4.0, 8.0, 16.0, float("inf"))
 

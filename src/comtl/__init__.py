@@ -1,7 +1,7 @@
 """comtl: co-clustering for multitask learning."""
 
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from .hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
 from .models.cofactor_estimators import (
@@ -20,17 +20,23 @@ from .rows.disk import open_rows, parquet_blocks, spool_rows
 from .rows.folds import TaskStratifiedKFold
 from .rows.packing import pack_tasks
 from .saving import load
-from .stacking.multitask_estimators import MultitaskClassifier, MultitaskRegressor
 
 __version__ = "0.1.0"
 
-_LATER = frozenset({"datasets", "evaluation", "plot", "tables"})
-"""Modules that are imported when they are first named: some need more than comtl itself does."""
+if TYPE_CHECKING:
+    from .stacking.multitask_estimators import MultitaskClassifier, MultitaskRegressor
+
+_MODULES = frozenset({"datasets", "evaluation", "plot", "tables"})
+_STACKS = frozenset({"MultitaskClassifier", "MultitaskRegressor"})
+"""What is imported when it is first named: modules, some of which need more than comtl, and stacks,
+which need most of it."""
 
 
-def __getattr__(name: str) -> ModuleType:
-    if name in _LATER:
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
         return import_module(f".{name}", __name__)
+    if name in _STACKS:
+        return getattr(import_module(".stacking.multitask_estimators", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

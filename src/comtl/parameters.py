@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-import warnings
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
-from functools import cache, partial
+from functools import cache, partial, wraps
 from numbers import Integral, Real
 from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+
+from .phrases import warn_caller
 
 Class = TypeVar("Class", bound=Any)
 
@@ -163,7 +165,40 @@ def former_name(old: str, new: str) -> property:
 
     def read(self: Any) -> Any:
         text = f"{old} is called {new} now; the old name will go."
-        warnings.warn(text, FutureWarning, stacklevel=2)
+        warn_caller(text, FutureWarning)
         return getattr(self, new)
 
     return property(read, doc=f"Former name of ``{new}``.")
+
+
+_LINKS = (
+    "fit without it and apply sklearn.covariance.graphical_lasso to "
+    "model.task_relation_.toarray(), as in examples/plot_coclusters.py."
+)
+REMOVED = {
+    "relation_penalty": _LINKS,
+    "alpha_relation": _LINKS,
+    "warm_start": "checkpoint= continues a fit that was interrupted, and estimators that end in CV "
+    "fit a path of penalties.",
+}
+"""Advice for each, for one release."""
+
+
+def refuses(*names: str) -> Callable[[Class], Class]:
+    """Let the constructor of a class refuse removed parameters by name."""
+
+    def wrapped(cls: Class) -> Class:
+        construct = vars(cls)["__init__"]
+
+        @wraps(construct)
+        def checked(self: Any, *args: Any, **given: Any) -> None:
+            for name in names:
+                if name in given:
+                    kind = type(self).__name__
+                    raise TypeError(f"{name} of {kind} was removed: {REMOVED[name]}")
+            construct(self, *args, **given)
+
+        cls.__init__ = checked
+        return cls
+
+    return wrapped

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -17,8 +18,9 @@ from ..rows.blocks import RowBlocks, plus
 from ..rows.design import Covariance, Design
 from .block_diagonal import TaskBlocks, blocks_are_cheaper, mixed_sums, task_weights, unmixed
 from .datafit import Datafit
-from .dual_ridge import inner_products, scaled_rows
-from .rows_expansion import RowsLocalQuadratic, linear_terms
+
+if TYPE_CHECKING:
+    from .rows_expansion import RowsLocalQuadratic
 
 Values = Callable[[slice, Array], Array]
 """What is made of the scores of some observations."""
@@ -93,6 +95,8 @@ class RowsDatafit(Datafit):
     @cached_property
     def products(self) -> np.ndarray:
         """Inner products of all observations' rows, on the host."""
+        from .dual_ridge import inner_products, scaled_rows
+
         return inner_products(*scaled_rows(self.design, self.rows)).astype(np.float64, copy=False)
 
     def latent(self, features: Array) -> Array:
@@ -214,6 +218,8 @@ class RowsDatafit(Datafit):
         return self.run(features, loadings, intercepts, lambda obs, score: score)[0]
 
     def quadratic_at(self, point: Factors) -> RowsLocalQuadratic:
+        from .rows_expansion import RowsLocalQuadratic
+
         return RowsLocalQuadratic(self, point)
 
     def with_tasks_pooled(self, labels: np.ndarray, count: int) -> RowsDatafit:
@@ -237,6 +243,8 @@ class RowsDatafit(Datafit):
         return self.by_task(xp.asarray(weights.T), work, [(weights.shape[0],)])[0]
 
     def along_segment(self, start: Factors, stop: Factors) -> Callable[[float], float]:
+        from .rows_expansion import linear_terms
+
         xp = namespace(self.y)
         first, last = (self.scores(*linear_terms(p), p.intercepts) for p in (start, stop))
 

@@ -10,7 +10,7 @@ from typing import Any, final
 import joblib
 
 from ..rows.observations import Observations
-from ..saving import ModelFileError, load, save
+from ..saving.registry import ModelFileError
 
 EVERY = 30.0
 """Seconds between two writings of what is not finished yet."""
@@ -47,6 +47,8 @@ class Checkpoint:
         return cls(path, joblib.hash((type(model).__name__, parameters, data.fingerprint)))
 
     def _read(self, path: Path) -> dict[str, Any]:
+        from ..saving import load
+
         content = load(path)
         if not isinstance(content, dict) or content.keys() != {"fingerprint", "parts"}:
             raise ModelFileError(f"checkpoint={path} is no checkpoint; name another file.")
@@ -81,5 +83,7 @@ class Checkpoint:
 
     def _write(self) -> None:
         if self._path is not None:
+            from ..saving import save
+
             save({"fingerprint": self._fingerprint, "parts": self._parts}, self._path)
         self._written = time.monotonic()

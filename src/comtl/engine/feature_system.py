@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arrays import Array, namespace, with_ones
 from ..arrays.algebra import block_matrix
 from ..datafits.block_diagonal import unmixed
 from ..datafits.datafit import Datafit, FeaturePenalty, LocalQuadratic
 from ..factors import Factors, State
-from ..solvers.sylvester import TwoTermSylvester
+
+if TYPE_CHECKING:
+    from ..solvers.sylvester import TwoTermSylvester
 
 PASSES_PER_EFOLD, TURNED_PASSES = 24.0, 8.0
 """Passes over wide rows in which the residual falls by e, without their inner products: for steps
@@ -107,6 +109,8 @@ class FeatureSystem:
 
     def sylvester(self) -> TwoTermSylvester:
         """Two-term equation with every task's moments replaced by the pooled ones."""
+        from ..solvers.sylvester import TwoTermSylvester
+
         small = self._small(self.loadings) if self.spectrum is None else self.spectrum
         return TwoTermSylvester(self.datafit.covariance, small, self.alpha, self.low_rank)
 
@@ -183,6 +187,8 @@ class FeatureSystem:
         if state.shared is not None:
             small = xp.full((1, 1), total, dtype=sums.dtype)
             empty = xp.zeros((self.rows, 0), dtype=sums.dtype)
+            from ..solvers.sylvester import TwoTermSylvester
+
             shared = TwoTermSylvester(self.datafit.covariance, small, 2.0 * state.shared, empty)
 
         def apply(flat: Array) -> Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array, dot, namespace, orthonormal, to_numpy
-from ..clusters import cluster_rows
 from ..datafits.datafit import Datafit, LocalQuadratic
 from ..factors import Factors, State, padded
 from ..penalties import Penalty
@@ -230,6 +229,8 @@ def _feasible(factor: Array, penalty: Penalty, rng: np.random.Generator) -> Arra
     """Soft cluster memberships of the rows where signs are not free, else the factor itself."""
     if penalty.signed:
         return factor
+    from ..clusters import cluster_rows
+
     points = to_numpy(factor)
     labels = cluster_rows(points, points.shape[1], int(rng.integers(2**31 - 1)))
     member = np.full(points.shape, 0.2, dtype=points.dtype)

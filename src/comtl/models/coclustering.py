@@ -11,16 +11,14 @@ import numpy as np
 
 from ..clusters import in_order
 from ..engine.alternation import Iteration, Recipe, Schedule
-from ..engine.cluster_exchange import best_of_starts
 from ..engine.problem import Problem
 from ..factors import Factors
-from ..parameters import Count, Doc
+from ..parameters import Count, Doc, refuses
 from ..penalties import LEAST, Penalty, penalty_of, rotation_invariant
 from ..penalties.membership import labels_of
 from ..rows.blocks import single_blas
 from . import fields as of
 from .factor_model import FactorFit, adapt
-from .removed import refuses
 from .task_model import TaskModel
 
 
@@ -114,6 +112,8 @@ class ThreeFactors(LearnedFactors):
         if factors is not None or not hard:
             yield from super().steps(problem, schedule, seed, factors)
             return
+        from ..engine.cluster_exchange import best_of_starts
+
         recipe = self.recipe(problem.datafit.n_features, problem.datafit.n_tasks)
         with single_blas():
             like = problem.units.shift

@@ -6,18 +6,16 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..adapt import Adaptation, adapt_columns, within_span
 from ..arrays import Array
 from ..datafits.rows_datafit import RowsDatafit
 from ..engine.alternation import Iteration, Recipe, Schedule, alternate, resume
-from ..engine.checkpoints import Checkpoint
 from ..engine.problem import Problem, build_problem
 from ..engine.progress import SILENT, FitProgress, logger, progress_shown
 from ..engine.starts import start_state
@@ -34,6 +32,9 @@ from ..rows.frames import is_frame
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from .task_model import TaskModel
+
+if TYPE_CHECKING:
+    from ..engine.checkpoints import Checkpoint
 
 
 class FactorFit(ABC):
@@ -126,6 +127,7 @@ class FactorFit(ABC):
         self, data: Observations, columns: OutputColumns, watch: FitProgress = SILENT
     ) -> None:
         """Fit the columns of weights to the observations."""
+
         kept = Checkpoint.of(self.checkpoint(), self.model, data)
         self.run(self.problem(data, columns), data, columns, kept, watch)
 
@@ -244,10 +246,14 @@ class FactorFit(ABC):
         self, fit: RowsDatafit, state: State, whitening: Array | None
     ) -> tuple[Array, Array]:
         """Task factor and intercepts of new tasks without a residual."""
+        from ..adapt import within_span
+
         return within_span(fit, state, whitening)
 
     def adapted(self, data: Observations, columns: OutputColumns, *, residual: bool) -> Any:
         """Copy of the model with the columns of further tasks."""
+        from ..adapt import Adaptation, adapt_columns
+
         old = self.model
         told = Adaptation(old._state, old._units, self.model._loss(), self.within)
         new = adapt_columns(old._binary(data, columns), told, residual=residual)

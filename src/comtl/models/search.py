@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from itertools import product
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -19,8 +19,10 @@ from ..parameters import require_integer, require_number
 from ..rows.fit_input import FitInput
 from ..rows.observations import Observations
 from .factor_model import adapt
-from .grid import Fold, grid_losses
 from .task_model import NEEDED, TaskModel
+
+if TYPE_CHECKING:
+    from .grid import Fold
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,8 @@ def search(
     ``schema`` learns the columns of the rows; ``models`` differ in penalties and ranks only.
     Interrupted by the user, only a search that is watched makes do with the folds it has.
     """
+    from .grid import Fold, grid_losses
+
     for model in models:
         model._check_parameters()
     data = rows.read(schema)

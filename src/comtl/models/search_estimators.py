@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
 
-from ..parameters import Doc, Flag, documented
+from ..parameters import Doc, Flag, documented, refuses
 from . import fields as of
 from .coclustering import ThreeFactors, TwoFactors
 from .cofactor_estimators import (
@@ -16,7 +16,6 @@ from .cofactor_estimators import (
     TriFactorRegressor,
 )
 from .outputs import ClassifierOutputs, RegressorOutputs
-from .removed import refuses
 from .search import CrossValidated
 
 ALPHAS = (1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)

@@ -16,20 +16,17 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Array, device_name, namespace, take_pairs
-from ..clusters import clusters_of
 from ..engine.problem import Scaling
 from ..engine.progress import SILENT, FitProgress
 from ..factors import padded
 from ..linear import LinearTasks, OutputColumns, codes_of_rows
 from ..losses import Loss
-from ..parameters import check_parameters
+from ..parameters import REMOVED, check_parameters
 from ..rows.fit_input import FitInput, rows_of
 from ..rows.observations import Observations
 from ..rows.reading import check_finite, read_rows
-from ..saving import ModelFileError, save
-from ..saving.registry import belongs, saved
+from ..saving.registry import ModelFileError, belongs, saved
 from .display import coef_frame, names_of_features, numpy_copy, report, summary, task_frame
-from .removed import REMOVED
 
 DERIVED = frozenset(
     {"_extended", "_cluster_cache", "task_factor_", "shared_coef_", "_skl_callbacks"}
@@ -215,6 +212,8 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _cached_clusters(self, side: str) -> np.ndarray:
         if side not in self._cluster_cache:
+            from ..clusters import clusters_of
+
             units = self._units.shift, self._units.inverse_scale
             features, tasks = clusters_of(
                 self._linear,
@@ -305,6 +304,8 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
         path : path-like
             The file, by custom ``*.comtl``.
         """
+        from ..saving import save
+
         check_is_fitted(self)
         save(numpy_copy(self), path)
 

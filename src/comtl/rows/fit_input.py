@@ -16,7 +16,6 @@ from sklearn.utils.validation import _num_samples
 from ..arrays import on_device, take, to_numpy
 from ..parameters import require_integer
 from .device_reading import as_rows
-from .folds import TaskStratifiedKFold
 from .frames import is_partitioned, read_classes, read_values
 from .observations import Observations
 from .reading import read_rows, read_training
@@ -148,6 +147,8 @@ def fold_numbers(
     cv: Any, rows: Any, y: Any, labels: np.ndarray | None, classes: np.ndarray | None
 ) -> list[Split]:
     """Row numbers of the training and test part of each fold."""
+    from .folds import TaskStratifiedKFold
+
     if isinstance(cv, int | np.integer):
         cv = TaskStratifiedKFold(require_integer("cv", cv, low=2))
     if isinstance(cv, TaskStratifiedKFold):

@@ -1,6 +1,5 @@
 """What users hand over, validated and grouped by task; the only place that validates input."""
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +10,7 @@ from sklearn.utils import assert_all_finite, check_array, check_consistent_lengt
 from sklearn.utils.validation import validate_data
 
 from ..arrays import namespace, on_device, take, take_pairs, to_numpy
+from ..phrases import warn_caller
 from .device_reading import check_device_finite, device_rows, device_target, device_weights
 from .frames import (
     column_names,
@@ -200,11 +200,10 @@ def _encode_classes(data: Observations, known: np.ndarray | None, partial: bool)
     if not partial:
         _check_several(classes)
     if data.multi_output and len(classes) > 2 and data.n_tasks == 1:
-        warnings.warn(
+        warn_caller(
             "A column-vector y was passed when a 1d array was expected: with more than two "
             "classes it is read as one-dimensional. Pass y.ravel().",
             DataConversionWarning,
-            stacklevel=4,
         )
         assert data.rows is not None
         data = replace(data, X=take(data.X, data.rows), rows=None, multi_output=False)

@@ -7,8 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .codec import Packer, Unpacker
-from .container import ModelFileError, read_container, write_container
+from .registry import ModelFileError
 
 __all__ = ["ModelFileError", "load", "save"]
 
@@ -25,6 +24,9 @@ def save(model: Any, path: str | os.PathLike[str], **facts: str) -> None:
     **facts : str
         Further facts for the header, such as versions.
     """
+    from .codec import Packer
+    from .container import write_container
+
     packer = Packer()
     text = json.dumps(packer.pack(model), allow_nan=False)
     write_container(Path(path), text, packer.arrays, facts)
@@ -57,6 +59,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     comtl.load(f"{folder}/model.comtl").get_params()["alpha"]
     1.0
     """
+    from .codec import Unpacker
+    from .container import read_container
+
     path = Path(path)
     text, arrays, _ = read_container(path)
     try:

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from .container import NAMES, ModelFileError
-from .registry import FORMER_FIELDS, belongs, field_types, is_saved, reader_of
+from .container import NAMES
+from .registry import FORMER_FIELDS, ModelFileError, belongs, field_types, is_saved, reader_of
 
 KIND = "#"
 MOST_LETTERS = 100_000

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .atomic import write_atomically
+from .registry import ModelFileError
 
 FORMAT, VERSION = "comtl", 1
 MOST_HEADER = 2**30
@@ -143,7 +144,3 @@ def _damaged(path: Path) -> ModelFileError:
     return ModelFileError(
         f"{path} is damaged or was edited: its checksum does not match. Save the model again."
     )
-
-
-class ModelFileError(ValueError):
-    """A file that cannot be read as a model, or a model that cannot be written."""

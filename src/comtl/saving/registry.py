@@ -21,6 +21,8 @@ _FORMER: dict[str, tuple[type, Callable[[Fields], Fields]]] = {}
 NUMBERS = {float: int | float | np.floating | np.integer, int: int | np.integer}
 """What a field of numbers may hold, but no bool."""
 MODULES = {
+    "MultitaskClassifier": "comtl.stacking.multitask_estimators",
+    "MultitaskRegressor": "comtl.stacking.multitask_estimators",
     "TableModel": "comtl.tables.table_model",
     "Encoder": "comtl.tables.encoder",
     "Column": "comtl.tables.columns",
@@ -58,6 +60,10 @@ FORMER_FIELDS = {
     "TableModel": {"verbatim": "task_as_text"},
 }
 """By class, fields by their names in files of earlier versions."""
+
+
+class ModelFileError(ValueError):
+    """A file that cannot be read as a model, or a model that cannot be written."""
 
 
 def saved(kind: SavedClass) -> SavedClass:

@@ -18,7 +18,7 @@ from ..evaluation.nonlinearity import MIN_LOG_EVIDENCE, nonlinearity_evidence
 from ..evaluation.reference_models import choose_hinges
 from ..models.task_model import TaskModel
 from ..parameters import require_choice
-from ..phrases import count_noun
+from ..phrases import count_noun, warn_caller
 from ..rows.fit_input import FitInput
 from ..stacking.multitask import MultitaskModel
 from .encoder import Encoder
@@ -115,7 +115,7 @@ def fit_table(
     if model in FORMER_MODELS:
         now = FORMER_MODELS[model]
         text = f"model={model!r} is called {now!r} now; the old name will go."
-        warnings.warn(text, FutureWarning, stacklevel=2)
+        warn_caller(text, FutureWarning)
         model = now
     require_choice("model", model, MODELS)
     require_choice("kind", kind, KINDS)

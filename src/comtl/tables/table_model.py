@@ -16,7 +16,7 @@ import pyarrow as pa
 from ..evaluation.compare_models import Comparison
 from ..evaluation.reference_models import choose_hinges
 from ..models.task_model import TaskModel
-from ..phrases import count_noun, some
+from ..phrases import count_noun, some, warn_caller
 from ..rows.fit_input import FitInput
 from ..rows.reading import encode_tasks
 from ..saving import save
@@ -165,7 +165,7 @@ class TableModel:
     def _prepared(self, frame: Any) -> PreparedRows:
         rows = self.prepare(frame)
         for note in rows.notes:
-            warnings.warn(note, UserWarning, stacklevel=3)
+            warn_caller(note, UserWarning)
         return rows
 
     def predict(self, frame: Any) -> np.ndarray:
