@@ -11,7 +11,7 @@ from bench_operator import best, csr
 
 from comtl.baselines import IndependentRegressor, MeanRegularizedRegressor
 from comtl.datafits import rows_datafit as rows_module
-from comtl.datafits.dual_ridge import MOST_ROWS
+from comtl.datafits.dual_ridge import MAX_OBSERVATIONS
 from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.losses import Squared
 from comtl.rows.design import Design
@@ -72,7 +72,7 @@ ROUGH = {"standardize": False, "tol": 1e-4}
 
 def fit_time(model, X, y, task, most: int) -> float:
     """CPU seconds of a fit with kernels of tasks of so many rows at most."""
-    with mock.patch("comtl.datafits.dual_ridge.MOST_ROWS", most):
+    with mock.patch("comtl.datafits.dual_ridge.MAX_OBSERVATIONS", most):
         start = time.process_time()
         model.fit(X, y, task=task)
         return time.process_time() - start
@@ -89,7 +89,7 @@ def fits() -> None:
     for kind in (IndependentRegressor, MeanRegularizedRegressor):
         for alpha in (0.01, 1.0, 100.0):
             one, other = (
-                fit_time(kind(alpha, **ROUGH), X, y, task, most) for most in (0, MOST_ROWS)
+                fit_time(kind(alpha, **ROUGH), X, y, task, most) for most in (0, MAX_OBSERVATIONS)
             )
             line = f"{kind.__name__} | {alpha:g} | {one:.1f} | {other:.2f} | {one / other:.0f}"
             print(f"| {line} |", flush=True)

@@ -12,7 +12,7 @@ from comtl.arrays import namespace, to_numpy
 from comtl.batches import batch_run as run
 from comtl.batches.batch_run import HeldOutGrams, advance, batched_losses, begin, fit_batch
 from comtl.batches.batch_start import batchable, start_fits
-from comtl.batches.batch_state import Plan, TaskGrams, weights_of
+from comtl.batches.batch_state import BatchGrams, Plan, weights_of
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datasets import make_syn1, make_syn4
 from comtl.engine import alternation
@@ -93,7 +93,7 @@ def test_every_sweep_is_that_of_a_fit_alone(options, solvers):
     places = all_places(recipes)
     fits = start_fits(FOLDS, recipes, places, SCHEDULE)
     ranks = np.array([recipes[number].ranks[0] for number in places[1]])
-    plan, cells = Plan(ranks, P, T), TaskGrams.of(FOLDS, places[0])
+    plan, cells = Plan(ranks, P, T), BatchGrams.of(FOLDS, places[0])
     step = begin(cells, fits)
     single = [alone(FOLDS[fold], recipes[number]) for fold, number in places.T]
     for sweep in range(max(map(len, single))):

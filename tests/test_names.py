@@ -12,9 +12,7 @@ from comtl import baselines
 
 SOURCE = Path(comtl.__file__).parent
 MODULES_TWICE = set()
-CLASSES_TWICE = {
-    "TaskGrams",
-}
+CLASSES_TWICE = set()
 MOST_BASES = 4
 """Classes of comtl that an estimator may be made of, itself counted."""
 ESTIMATORS = [

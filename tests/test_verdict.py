@@ -13,7 +13,7 @@ from comtl.evaluation.comparison import Comparison, Verdict
 from comtl.show.page_sections import summary
 from comtl.show.page_text import headline
 from comtl.tables import fit_table
-from comtl.tables.verdict import verdict
+from comtl.tables.verdict_text import verdict
 
 REFERENCES = ("pooled", "separate", "mean")
 

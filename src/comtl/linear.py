@@ -18,10 +18,8 @@ from .arrays import (
     to_numpy,
     with_ones,
 )
-from .phrases import warn_caller
 from .rows.blocks import RowBlocks
 from .rows.observations import Observations
-from .rows.reading import encode_tasks
 from .saving.registry import saved
 
 _BLOCK_CELLS = 2**20
@@ -274,32 +272,6 @@ class OutputColumns:
             return OutputColumns(task, label, None)
         shifted = np.where(new.index >= 0, new.index + len(self.task), -1)
         return OutputColumns(task, label, np.concatenate([self.index, shifted]))
-
-
-def codes_of_rows(
-    labels: np.ndarray, tasks: np.ndarray, *, unseen_task: str, remedy: str
-) -> np.ndarray:
-    """Number of each row's task; -1, for which the mean serves, where fit never saw it.
-
-    With ``unseen_task="raise"`` such tasks are refused; a model that knows none of them warns.
-    """
-    codes = encode_tasks(labels, tasks)
-    unknown = codes < 0
-    if not unknown.any():
-        return codes
-    names = np.unique(labels[unknown]).tolist()
-    if unseen_task == "raise":
-        raise ValueError(
-            f"task holds labels that fit never saw: {names[:10]}. {remedy}, or set "
-            'unseen_task="mean".'
-        )
-    if unknown.all():
-        warn_caller(
-            f"No task label is known to the model (such as {names[0]!r}); the mean of all "
-            "tasks serves. Are the labels of the same type as in fit?",
-            UserWarning,
-        )
-    return codes
 
 
 def one_type(*arrays: Array) -> list[Array]:

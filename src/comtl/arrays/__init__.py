@@ -15,9 +15,7 @@ from .algebra import (
     weighted_mean,
     with_ones,
 )
-from .packed import DeviceCSR, take, take_pairs
-from .segments import padded_index, segment_codes, segment_forms, segment_gram, segment_sum
-from .spaces import (
+from .backends import (
     Array,
     asarray_like,
     device_name,
@@ -26,6 +24,8 @@ from .spaces import (
     on_device,
     to_numpy,
 )
+from .packed import DeviceCSR, take, take_pairs
+from .segments import padded_index, segment_codes, segment_forms, segment_gram, segment_sum
 
 # Formed P x P or T x T arrays (pooled covariance, Grams, eigenbases) stay within these bounds.
 DENSE_SIDE = 1_500

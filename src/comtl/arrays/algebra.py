@@ -5,7 +5,7 @@ from __future__ import annotations
 import array_api_compat
 import numpy as np
 
-from .spaces import Array, namespace
+from .backends import Array, namespace
 
 TALL = 2**13
 """Rows above which a thin factorisation goes by inner products."""

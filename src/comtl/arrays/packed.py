@@ -9,8 +9,8 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
+from .backends import Array, is_device_sparse, namespace, on_device
 from .segments import segment_sum
-from .spaces import Array, is_device_sparse, namespace, on_device
 
 
 class RowSelector:

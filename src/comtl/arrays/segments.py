@@ -13,7 +13,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from .spaces import Array, device_key, namespace
+from .backends import Array, device_key, namespace
 
 PIECE = 1024
 """Rows that are summed one after the other on a device: longer segments are summed in two steps."""

@@ -12,7 +12,7 @@ from ..solvers.conjugate_gradient import conjugate_gradients
 from ..solvers.sylvester import TwoTermSylvester
 from ..solvers.woodbury import paired
 from .batch_penalties import QuadraticModel
-from .batch_state import Fits, Plan, TaskGrams
+from .batch_state import BatchGrams, Fits, Plan
 from .pytrees import along, tree_concat, tree_slice
 
 
@@ -20,7 +20,7 @@ class FeatureSystems:
     """``FeatureSystem`` of many fits; deviations of fits without are zero throughout."""
 
     def __init__(
-        self, grams: TaskGrams, slope: Array, fits: Fits, model: QuadraticModel, width: int
+        self, grams: BatchGrams, slope: Array, fits: Fits, model: QuadraticModel, width: int
     ) -> None:
         self.xp = namespace(slope)
         self.grams, self.slope, self.fits, self.model = grams, slope, fits, model
@@ -155,7 +155,7 @@ def widened(values: Array, columns: int) -> Array:
 
 
 def feature_step(
-    grams: TaskGrams, slope: Array, fits: Fits, plan: Plan, inner: InnerTolerance
+    grams: BatchGrams, slope: Array, fits: Fits, plan: Plan, inner: InnerTolerance
 ) -> Fits:
     """Minimise over ``F``, the shared part and the intercepts together."""
     point = fits.factors

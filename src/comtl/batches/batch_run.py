@@ -15,7 +15,7 @@ from ..engine.extrapolation import StepLength
 from ..factors import Factors
 from .batch_feature_step import feature_step
 from .batch_start import balance_step, extrapolate, start_fits
-from .batch_state import Fits, Plan, TaskGrams, weights_of
+from .batch_state import BatchGrams, Fits, Plan, weights_of
 from .batch_task_steps import core_step, intercept_step, pool, task_step
 from .pytrees import tree_concat, tree_take, tree_take_pairs
 
@@ -35,7 +35,7 @@ class BatchIteration:
     last: Factors  # before the last sweep
 
 
-def begin(grams: TaskGrams, fits: Fits) -> BatchIteration:
+def begin(grams: BatchGrams, fits: Fits) -> BatchIteration:
     """Return the start, where no sweep was made."""
     _, value = grams.quadratic_at(fits.factors)
     none = namespace(value).zeros_like(value)
@@ -46,7 +46,7 @@ def begin(grams: TaskGrams, fits: Fits) -> BatchIteration:
 
 
 def advance(
-    grams: TaskGrams, step: BatchIteration, plan: Plan, schedule: Schedule, sweep: int
+    grams: BatchGrams, step: BatchIteration, plan: Plan, schedule: Schedule, sweep: int
 ) -> BatchIteration:
     """Return the fits after another sweep, the first being number one."""
     # Two sweeps show a direction to go on in.
@@ -62,7 +62,7 @@ def advance(
     return tree_take_pairs(step.converged, step, new)
 
 
-def _extrapolated(grams: TaskGrams, step: BatchIteration) -> BatchIteration:
+def _extrapolated(grams: BatchGrams, step: BatchIteration) -> BatchIteration:
     xp = namespace(step.share)
     ahead = extrapolate(step.last, step.fits, step.share)
     _, value = grams.quadratic_at(ahead.factors)
@@ -75,7 +75,7 @@ def _extrapolated(grams: TaskGrams, step: BatchIteration) -> BatchIteration:
 
 
 def _sweep(
-    grams: TaskGrams, slope: Array, fits: Fits, plan: Plan, schedule: Schedule
+    grams: BatchGrams, slope: Array, fits: Fits, plan: Plan, schedule: Schedule
 ) -> tuple[Fits, Array]:
     fits = feature_step(grams, slope, fits, plan, schedule.inner)
     quadratic = grams.quadratic(*grams.quadratic_at(fits.factors), fits.factors.F)
@@ -108,7 +108,7 @@ def fit_batch(
     """Fit recipes (second row of ``places``, ranks rising) to data (first row) to the end."""
     ranks = np.array([recipes[number].ranks[0] for number in places[1]])
     plan = Plan(ranks, datafits[0].n_features, datafits[0].n_tasks)
-    grams = TaskGrams.of(datafits, places[0])
+    grams = BatchGrams.of(datafits, places[0])
     step = begin(grams, start_fits(datafits, recipes, places, schedule, init=init, seed=seed))
     xp = namespace(grams.gram)
     numbers = np.arange(len(ranks))

@@ -96,7 +96,7 @@ class Fits:
 
 
 @dataclass(frozen=True)
-class TaskGrams:
+class BatchGrams:
     """Sufficient statistics of squared loss for B fits to T tasks each."""
 
     gram: Array  # (B, T, P + 1, P + 1), as in GramDatafit
@@ -107,7 +107,7 @@ class TaskGrams:
     spread: Array  # (B, P): its eigenvalues
 
     @classmethod
-    def of(cls, datafits: Sequence[GramDatafit], fold: np.ndarray) -> TaskGrams:
+    def of(cls, datafits: Sequence[GramDatafit], fold: np.ndarray) -> BatchGrams:
         """Rows of each fit: those of the data numbered by ``fold``, all of one shape."""
         like = datafits[0].gram
         xp = namespace(like)

@@ -8,7 +8,7 @@ from ..engine.block_steps import InnerTolerance
 from ..solvers.conjugate_gradient import conjugate_gradients
 from ..solvers.woodbury import coupled_blocks, paired, regular, solve_coupled_blocks
 from .batch_feature_step import widened
-from .batch_state import Fits, Plan, Quadratics, TaskGrams
+from .batch_state import BatchGrams, Fits, Plan, Quadratics
 from .pytrees import along, tree_concat, tree_slice
 
 
@@ -89,7 +89,7 @@ def core_step(quadratic: Quadratics, fits: Fits, plan: Plan) -> Fits:
     return fits.at(S=point.S + tree_concat(parts))
 
 
-def intercept_step(quadratic: Quadratics, grams: TaskGrams, fits: Fits) -> Fits:
+def intercept_step(quadratic: Quadratics, grams: BatchGrams, fits: Fits) -> Fits:
     """Minimise over offsets and deviations."""
     xp = namespace(fits.intercept_penalty)
     point, member, double = fits.factors, fits.member[:, None], fits.double[:, None]
@@ -105,7 +105,7 @@ def intercept_step(quadratic: Quadratics, grams: TaskGrams, fits: Fits) -> Fits:
     )
 
 
-def pool(quadratic: Quadratics, grams: TaskGrams, fits: Fits) -> Fits:
+def pool(quadratic: Quadratics, grams: BatchGrams, fits: Fits) -> Fits:
     """Lower the penalty of the deviations to its moment estimate; see ``intercept_pooling``."""
     point = fits.factors
     tasks, features = point.G.shape[1], point.F.shape[1]

@@ -12,7 +12,7 @@ from ..tables import TableModel, fit_table, read_table
 from ..tables.encoder import Encoder
 from ..tables.fitting import KINDS
 from ..tables.model_names import FORMER_MODELS, MODELS
-from ..tables.verdict import verdict
+from ..tables.verdict_text import verdict
 from .output import column_rows, facts, headline, score_rows, score_title, show
 from .running import (
     echo_json,

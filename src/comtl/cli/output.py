@@ -15,7 +15,7 @@ from ..evaluation.comparison import Comparison
 from ..phrases import count_noun
 from ..show.page_text import MODEL_PHRASES
 from ..tables import Column, TableModel
-from ..tables.verdict import verdict
+from ..tables.verdict_text import verdict
 
 LEAST_WIDTH = 100
 """Characters in a line where standard output is not a terminal."""

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from ..arrays.algebra import dot, is_one, with_corner, with_ones
+from ..arrays.backends import Array, namespace, on_device, to_numpy
 from ..arrays.segments import local_offsets, segment_gram, segment_sum
-from ..arrays.spaces import Array, namespace, on_device, to_numpy
 from ..factors import Factors
 from ..losses import Squared
 from ..rows.design import Covariance, Design

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..rows.frames import is_partitioned
-from .workers import DaskWorkers, InProcess, Workers
+from .executors import DaskWorkers, InProcess, Workers
 
 
 def current_workers() -> Workers:

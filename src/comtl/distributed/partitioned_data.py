@@ -21,6 +21,7 @@ from ..rows.frames import read_tasks
 from ..rows.observations import Observations
 from ..rows.reading import check_classes
 from .dask_collections import current_workers, partitions
+from .executors import Future, Workers, concat_lists
 from .partition import (
     LabelEncoding,
     Partition,
@@ -30,7 +31,6 @@ from .partition import (
     read_partition,
     summarize,
 )
-from .workers import Future, Workers, concat_lists
 
 if TYPE_CHECKING:
     from .partitioned_population import PartitionedPopulation

@@ -17,8 +17,8 @@ from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
 from ..factors import Factors
 from ..rows.design import Covariance
 from . import kernels
+from .executors import Future, Workers
 from .sums import Sums
-from .workers import Future, Workers
 
 MAX_PARTITIONS_PER_TASK = 4
 """Partitions that a task has rows in, on average, from which all tasks go to every worker."""

@@ -18,8 +18,8 @@ from ..rows.fit_input import FitInput, counted_folds, counts
 from ..rows.frames import read_classes
 from ..rows.reading import read_rows
 from .dask_collections import current_workers, partitions, row_chunks
+from .executors import DaskWorkers
 from .partitioned_data import read_partitions
-from .workers import DaskWorkers
 
 MOST_BYTES = 4 * 2**30
 """Features that are brought together in one process for models that need them there."""

@@ -31,12 +31,12 @@ from ..rows.design import (
     standard_units,
 )
 from . import kernels
+from .executors import concat_lists
 from .kernels import FitSpec
 from .partition import LabelEncoding, Partition
 from .partitioned_data import PartitionedData
 from .partitioned_datafit import PartitionedDatafit
 from .sums import Sums
-from .workers import concat_lists
 
 
 def partitioned_units(

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import DENSE_BYTES, DENSE_SIDE
+from ..arrays.backends import Array, asarray_like, bits_of, namespace, on_device
 from ..arrays.packed import RowSelector, take
-from ..arrays.spaces import Array, asarray_like, bits_of, namespace, on_device
 from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
 from ..datafits.rows_datafit import RowsDatafit

@@ -128,6 +128,8 @@ class FactorFit(ABC):
     ) -> None:
         """Fit the columns of weights to the observations."""
 
+        from ..engine.checkpoints import Checkpoint
+
         kept = Checkpoint.of(self.checkpoint(), self.model, data)
         self.run(self.problem(data, columns), data, columns, kept, watch)
 

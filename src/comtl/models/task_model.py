@@ -19,13 +19,14 @@ from ..arrays import Array, device_name, namespace, take_pairs
 from ..engine.problem import Scaling
 from ..engine.progress import SILENT, FitProgress
 from ..factors import padded
-from ..linear import LinearTasks, OutputColumns, codes_of_rows
+from ..linear import LinearTasks, OutputColumns
 from ..losses import Loss
 from ..parameters import REMOVED, check_parameters
 from ..rows.fit_input import FitInput, rows_of
 from ..rows.observations import Observations
 from ..rows.reading import check_finite, read_rows
 from ..saving.registry import ModelFileError, belongs, saved
+from ..unseen_tasks import codes_of_rows
 from .display import coef_frame, names_of_features, numpy_copy, report, summary, task_frame
 
 DERIVED = frozenset(

@@ -1,7 +1,6 @@
 """Penalties of a factor, by their public names, and the relations that a factor learns."""
 
 from .elastic_net import ElasticNet
-from .free import Free
 from .l1 import L1
 from .learned_relation import LearnedRelation
 from .membership import Membership
@@ -9,6 +8,7 @@ from .nonnegative import NonNegative
 from .penalty import LEAST, Constraint, Penalty, rotation_invariant
 from .ridge import Ridge
 from .simplex import Simplex
+from .unpenalised import Free
 
 PENALTIES: dict[str | None, type[Penalty]] = {
     "relation": LearnedRelation,

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from ..arrays.packed import DeviceCSR, row_parts
-from ..arrays.spaces import (
+from ..arrays.backends import (
     Array,
     asarray_like,
     device_name,
@@ -23,6 +22,7 @@ from ..arrays.spaces import (
     on_device,
     to_numpy,
 )
+from ..arrays.packed import DeviceCSR, row_parts
 from .frames import choose_position, read_row_tasks, refuse_no_features
 
 

@@ -20,7 +20,7 @@ from . import page_sections as sections
 from .page_data import as_json, payload
 from .views import view
 
-SCRIPTS = ("page_data.js", "page_table.js", "page_task.js", "page_map.js")
+SCRIPTS = ("page_data.js", "page_table.js", "page_task.js", "page_cocluster_map.js")
 """Parts of the page's script, in the order in which they run."""
 
 

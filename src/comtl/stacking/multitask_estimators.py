@@ -18,7 +18,7 @@ from ..rows.observations import Observations
 from ..saving import ModelFileError
 from ..saving.registry import belongs
 from .blending import row_counts
-from .error_model import ErrorModel
+from .intervals import ErrorModel
 from .multitask import MultitaskModel
 from .stack import FittedStack, Stack
 from .thresholds import METRICS, best_thresholds

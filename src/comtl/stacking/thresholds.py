@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .blending import row_counts
-from .error_model import quantiles
+from .intervals import quantiles
 
 METRICS = ("accuracy", "balanced_accuracy", "f1", "macro_f1")
 N_THRESHOLDS = 201
