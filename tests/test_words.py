@@ -33,7 +33,7 @@ WORDS = {
     r"filled cells": "nonzeros",
     r"as given": "unscaled",
 }
-"""House words, and what to write in their place."""
+"""Words that only this project used, and what to write in their place."""
 ALLOWED = re.compile(r"\b(?:full, own noise|(?:isotropic|full), as given)\b|\(was `\w+`\)")
 """Keys of `weights_`, and former names."""
 RENAMED = {
@@ -46,23 +46,6 @@ PATTERNS = {
     re.compile(rf"\b(?:{word})\b".replace(" ", r"\s+"), re.IGNORECASE): replacement
     for word, replacement in WORDS.items()
 }
-
-REWRITTEN_LATER = {"architecture.md"}
-KNOWN_MESSAGES = {
-    "hierarchical_estimators.py",
-    "hierarchical_model.py",
-}
-"""Files of the package whose messages are still to be rewritten; may only shrink."""
-KNOWN_DOCSTRINGS = {
-    "HierarchicalClassifier",
-    "HierarchicalRegressor",
-    "IndependentClassifier",
-    "IndependentRegressor",
-    "MeanRegularizedClassifier",
-    "MeanRegularizedRegressor",
-    "spool_rows",
-}
-"""Public names whose docstrings are still to be rewritten; may only shrink."""
 
 DOCUMENTS = [
     *ROOT.glob("*.md"),
@@ -80,7 +63,7 @@ PUBLIC = ("", ".baselines", ".datasets", ".evaluation", ".plot", ".saving", ".ta
 
 
 def found(text: str) -> dict[str, str]:
-    """House words of a text, and what to write in their place."""
+    """Such words of a text, and what to write in their place."""
     text = ALLOWED.sub("", text)
     return {
         match[0]: replacement
@@ -121,8 +104,7 @@ def docstrings() -> dict[str, str]:
 @pytest.mark.skipif(not DOCS.is_dir(), reason="a source distribution has no docs/")
 @pytest.mark.parametrize("page", sorted(DOCUMENTS), ids=lambda page: str(page.relative_to(ROOT)))
 def test_documents(page):
-    if page.name not in REWRITTEN_LATER:
-        assert found(page.read_text(encoding="utf-8")) == {}
+    assert found(page.read_text(encoding="utf-8")) == {}
 
 
 def test_messages():
@@ -131,12 +113,12 @@ def test_messages():
         for path in (ROOT / "src" / "comtl").rglob("*.py")
         if (words := found("\n".join(messages(path.read_text(encoding="utf-8")))))
     }
-    assert {name: offending[name] for name in offending.keys() - KNOWN_MESSAGES} == {}
+    assert offending == {}
 
 
 def test_public_docstrings():
     offending = {name: words for name, text in docstrings().items() if (words := found(text))}
-    assert {name: offending[name] for name in offending.keys() - KNOWN_DOCSTRINGS} == {}
+    assert offending == {}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Linear models of all tasks: weights in user units, columns of tasks and classes, unseen tasks."""
+"""Linear models of all tasks: weights in user units, and columns of tasks and classes."""
 
 from __future__ import annotations
 

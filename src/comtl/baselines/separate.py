@@ -1,4 +1,4 @@
-"""A model for each task: on its own, or drawn towards a common part."""
+"""A model for each task: separate, or shrunk towards a common part."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class MeanRegularized(TaskModel):
 
 @documented
 class IndependentRegressor(RegressorOutputs, DirectModel):
-    r"""A ridge regression for each task on its own rows (the paper's ITL).
+    r"""A ridge regression for each task, from its rows (the paper's ITL).
 
     .. math:: \min \sum_i ω_i (y_i - x_i^\top w_{t(i)} - b_{t(i)})^2 + α \sum_t \|w_t\|^2
 
@@ -96,7 +96,7 @@ class IndependentRegressor(RegressorOutputs, DirectModel):
 
 @documented
 class IndependentClassifier(ClassifierOutputs, DirectModel):
-    r"""A logistic regression for each task on its own rows; see :class:`IndependentRegressor`.
+    r"""A logistic regression for each task, from its rows; see :class:`IndependentRegressor`.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class IndependentClassifier(ClassifierOutputs, DirectModel):
 
 @documented
 class MeanRegularizedRegressor(RegressorOutputs, MeanRegularized):
-    r"""Weights of each task drawn towards a common part, slopes and intercepts by own penalties.
+    r"""Weights of each task shrunk towards a common part, slopes and intercepts by own penalties.
 
     .. math:: \min \sum_i ω_i (y_i - x_i^\top (w_0 + v_t) - b - u_t)^2
         + α \sum_t \|v_t\|^2 + α_b \sum_t u_t^2 + α_0 \|w_0\|^2
@@ -133,7 +133,7 @@ class MeanRegularizedRegressor(RegressorOutputs, MeanRegularized):
 
 @documented
 class MeanRegularizedClassifier(ClassifierOutputs, MeanRegularized):
-    r"""Weights of each task drawn towards a common part; see :class:`MeanRegularizedRegressor`.
+    r"""Weights of each task shrunk towards a common part; see :class:`MeanRegularizedRegressor`.
 
     Examples
     --------

@@ -29,9 +29,9 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
     .. math:: y = x^\top (w_0 + u_t) + b + b_t + e, \quad u_t \sim N(0, B),
         \quad b_t \sim N(0, s^2), \quad e \sim N(0, σ^2)
 
-    The covariance ``B`` of what a task has of its own, the variance of the intercepts and the
-    noise maximise the marginal likelihood (restricted likelihood): a mixed model with random slopes
-    of every feature. Weights are posterior means, and their covariance gives error bars.
+    The covariance ``B`` of the random slopes, the variance of the random intercepts and that of the
+    noise maximise the restricted likelihood (REML): a mixed model with random slopes of every
+    feature. Weights are posterior means, and their covariance gives error bars.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
         spread = vars(self).get("_spread")
         if spread is None:
             raise ValueError(
-                "A member of a stack keeps no error bars of its own: ask the stack for them, or "
+                "A member of a stack keeps no error bars: ask the stack for them, or "
                 f"fit {self!r} by itself."
             )
         rows, xp = self._units.design(X), namespace(self._units.shift)
@@ -129,9 +129,9 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
 class HierarchicalClassifier(ClassifierOutputs, HierarchicalModel):
     r"""Tasks as draws from one population, for classes; see :class:`HierarchicalRegressor`.
 
-    The score of a row gives the log odds of its class. The evidence is bounded from below by one
-    that is quadratic in the scores, and the bound is maximised. Beyond two classes every class has
-    a population of its own.
+    The score of a row gives the log odds of its class. The marginal likelihood is bounded from
+    below by one that is quadratic in the scores, and the bound is maximised. Beyond two classes
+    every class is a separate population.
 
     Examples
     --------

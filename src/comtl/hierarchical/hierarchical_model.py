@@ -27,7 +27,7 @@ Structure = Annotated[
     str,
     one_of(*STRUCTURES),
     Doc(
-        "Covariance of what a task has of its own: an intercept only; slopes of one variance; of "
+        "Covariance of the random effects: an intercept only; slopes of one variance; of "
         "one variance each; any covariance, with a prior about the isotropic one; or some "
         "directions in common and one variance around them."
     ),
@@ -41,8 +41,9 @@ PriorWeight = Annotated[
 ShrinkCommon = Annotated[
     Flag,
     Doc(
-        "Whether the common slopes are drawn to zero, as far as the marginal likelihood asks for. "
-        "False leaves them free, as a mixed model does, where there are ten rows for each or more."
+        "Whether the common slopes are shrunk to zero, by a variance that the marginal likelihood "
+        "chooses. False leaves them free, as in a mixed model, where there are ten rows or more "
+        "for each."
     ),
 ]
 Standardize = Annotated[

@@ -29,7 +29,7 @@ def spool_rows(blocks: Iterable[Chunk], folder: FilePath, *, overwrite: bool = F
     blocks : iterable of tuples ``(X, y, task)`` or ``(X, y, task, sample_weight)``
         Read once and one at a time; counted from 0. Each X is dense, or each is sparse.
     folder : path
-        Where the files go; made if absent. Sorting needs room for all rows twice.
+        Where the files go; made if absent. Sorting needs disk space for all rows twice.
     overwrite : bool, default=False
         Whether to begin by removing the rows that an earlier call left in `folder`.
 

@@ -80,7 +80,7 @@ class FitInput:
         return np.flatnonzero(counts(to_numpy(self.y), self.sample_weight, _num_samples(self.X)))
 
     def splits(self, schema: TaskModel, cv: Any) -> list[Split]:
-        """Numbers of the rows of the folds; a number of folds cuts every task and class alike."""
+        """Row numbers of the folds; a number of folds divides every task and class alike."""
         rows, labels = read_rows(schema, self.X, self.task)
         y = to_numpy(self.y)
         classes = read_classes(y)[0] if schema._classification else None

@@ -38,7 +38,7 @@ def blend_squared(
 def blend(
     loss: Loss, scores: np.ndarray, target: np.ndarray, weights: np.ndarray, base: int | None
 ) -> tuple[np.ndarray, float]:
-    """Weight of each member for a loss, drawn to one of them, and what is added to every score."""
+    """Weights of members for a loss, shrunk towards one, and a shift of every score."""
     if not loss.quadratic:
         return blend_logistic(scores, target, weights, base)
     center = float(np.average(target, weights=weights))
