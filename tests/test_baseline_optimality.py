@@ -140,7 +140,7 @@ def test_relation_learning(penalties):
     W, _, slope = loss_slope(data, model)
     check_trace_norm(W, slope + 2.0 * alpha * W, 2.0 * task * singular_values(W).sum(), 5e-3)
     values, basis = np.linalg.eigh(W.T @ W)
-    root = np.sqrt(np.maximum(values, 0.0) + model.smoothing * values[-1])
+    root = np.sqrt(np.maximum(values, 0.0) + model._algorithm.smoothing * values[-1])
     expected = (basis * (root / root.sum())) @ basis.T
     assert_allclose(model.task_relation_.toarray(), expected, atol=1e-8)
 

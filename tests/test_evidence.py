@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from comtl import HierarchicalClassifier, HierarchicalRegressor
 from comtl.arrays import segment_forms
 from comtl.datafits.gram_datafit import GramDatafit
-from comtl.hierarchical import em, hierarchical_model
+from comtl.hierarchical import em
 from comtl.hierarchical.covariances import (
     COVARIANCE_FAMILIES,
     CovarianceFamily,
@@ -346,7 +346,6 @@ def test_no_member_of_a_family_is_more_likely_than_the_projection(number):
 
 def test_a_family_is_one_class_and_a_line_in_the_registry(monkeypatch):
     monkeypatch.setitem(COVARIANCE_FAMILIES, "spiked", Spiked)
-    monkeypatch.setattr(hierarchical_model, "STRUCTURES", tuple(COVARIANCE_FAMILIES))
     rng = np.random.default_rng(0)
     X, task = rng.standard_normal((3000, 4)), np.repeat(np.arange(300), 10)
     W = 1.0 + rng.standard_normal((300, 1)) + 0.5 * rng.standard_normal((300, 4))

@@ -12,7 +12,7 @@ from comtl import (
     MultitaskClassifier,
     MultitaskRegressor,
 )
-from comtl.hierarchical.covariances import STRUCTURES
+from comtl.hierarchical.covariances import COVARIANCE_FAMILIES
 from comtl.hierarchical.population import MOST_WEIGHT
 
 
@@ -29,7 +29,7 @@ def rows(count=120, features=3, tasks=6, seed=0):
 def test_targets_that_are_all_alike(size, value):
     X, _, task = rows(*size)
     y = np.full(len(X), value)
-    models = [HierarchicalRegressor(structure) for structure in STRUCTURES]
+    models = [HierarchicalRegressor(structure) for structure in COVARIANCE_FAMILIES]
     models += [HierarchicalRegressor(noise="task"), MultitaskRegressor()]
     for model in models:
         model.fit(X, y, task=task)

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from comtl import HierarchicalClassifier, HierarchicalRegressor, MultitaskRegressor
-from comtl.hierarchical.covariances import STRUCTURES
+from comtl.hierarchical.covariances import COVARIANCE_FAMILIES
 
 KINDS = (HierarchicalRegressor, HierarchicalClassifier)
 
@@ -75,7 +75,7 @@ def test_random_intercepts_equal_those_of_a_mixed_model(name, target, task, colu
     )
 
 
-@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("structure", COVARIANCE_FAMILIES)
 def test_it_beats_separate_and_pooled_fits(structure):
     X, y, task, W = draw(rows=8)
     model = HierarchicalRegressor(structure).fit(X, y, task=task)

@@ -13,7 +13,7 @@ from comtl import (
     HierarchicalRegressor,
     MultitaskRegressor,
 )
-from comtl.stacking.multitask import MultitaskModel
+from comtl.stacking import stack
 
 
 def problem():
@@ -55,15 +55,15 @@ def test_the_warning_of_unknown_tasks_names_this_file():
 
 
 def test_the_warning_of_an_interrupted_stack_names_this_file(monkeypatch):
-    fold, folds = MultitaskModel._fold, []
+    fold, folds = stack.fit_fold, []
 
-    def interrupted(self, *args):
+    def interrupted(*args):
         folds.append(1)
         if len(folds) == 2:
             raise KeyboardInterrupt
-        return fold(self, *args)
+        return fold(*args)
 
-    monkeypatch.setattr(MultitaskModel, "_fold", interrupted)
+    monkeypatch.setattr(stack, "fit_fold", interrupted)
     X, y, task = problem()
     with pytest.warns(ConvergenceWarning, match="1 of 2 folds") as caught:
         MultitaskRegressor(cv=2).fit(X, y, task=task)

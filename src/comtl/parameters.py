@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import MISSING, dataclass, fields
 from functools import cache, partial, wraps
 from numbers import Integral, Real
@@ -47,7 +47,7 @@ def require_level(name: str, value: Any) -> float:
     return number
 
 
-def require_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+def require_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
     """Return one of the choices."""
     if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
         options = ", ".join(repr(c) for c in choices)

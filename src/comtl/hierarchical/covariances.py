@@ -264,4 +264,3 @@ COVARIANCE_FAMILIES: dict[str, type[CovarianceFamily]] = {
     "full": Full,
     "factor": Factor,
 }
-STRUCTURES = tuple(COVARIANCE_FAMILIES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,11 +14,11 @@ from ..arrays import asarray_like, on_device
 from ..engine.progress import SILENT, FitProgress, logger, progress_shown
 from ..linear import LinearTasks, OutputColumns
 from ..models.task_model import TaskModel
-from ..parameters import Count, Doc, Flag, NonNegative, one_of, require_number
+from ..parameters import Count, Doc, Flag, NonNegative, require_choice, require_number
 from ..phrases import warn_caller
 from ..rows.blocks import single_blas
 from ..rows.observations import Observations
-from .covariances import COVARIANCE_FAMILIES, STRUCTURES, CovarianceFamily
+from .covariances import COVARIANCE_FAMILIES, CovarianceFamily
 from .em import EMIteration, fit_em
 from .likelihoods import Likelihood
 from .population import Population, check_size, population_of
@@ -25,7 +26,7 @@ from .posterior import Prior
 
 Structure = Annotated[
     str,
-    one_of(*STRUCTURES),
+    partial(require_choice, choices=COVARIANCE_FAMILIES),
     Doc(
         "Covariance of the random effects: an intercept only; slopes of one variance; of "
         "one variance each; any covariance, with a prior about the isotropic one; or some "
