@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from comtl.cli.commands import comtl as command
 from comtl.tables import TableError, fit_table, load_model
-from comtl.tables.fitting import compare_table
-from comtl.tables.model_names import MODELS, choose_adaptable, choose_model
+from comtl.tables.fitting import MODELS, choose_model, compare_table
+from comtl.tables.table_model import choose_adaptable
 
 NAMED = {"task": "school", "target": "score"}
 

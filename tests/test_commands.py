@@ -18,7 +18,7 @@ from rich.console import Console
 import comtl
 from comtl import cli
 from comtl.cli.commands import comtl as command
-from comtl.cli.progress_bar import progress
+from comtl.cli.running import progress
 from comtl.tables import fitting, load_model
 
 

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import comtl
+from comtl.cli.output import verdict
 from comtl.tables import TableError, TableModel, fit_table, load_model, read_table
 from comtl.tables.fitting import compare_table
-from comtl.tables.verdict_text import verdict
 
 
 def pupils(n=240, tasks=8, seed=0):

@@ -8,12 +8,11 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 
-from comtl.cli.output import facts
+from comtl.cli.output import facts, verdict
 from comtl.evaluation.comparison import Comparison, Verdict
 from comtl.show.page_sections import summary
 from comtl.show.page_text import headline
 from comtl.tables import fit_table
-from comtl.tables.verdict_text import verdict
 
 REFERENCES = ("pooled", "separate", "mean")
 

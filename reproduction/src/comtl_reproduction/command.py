@@ -12,8 +12,7 @@ import click
 from joblib import cpu_count
 from rich.console import Console
 
-from comtl.cli.progress_bar import progress
-from comtl.cli.running import INTERRUPTED
+from comtl.cli.running import INTERRUPTED, progress
 
 from .cells import ExperimentError
 from .convergence import CONVERGENCE

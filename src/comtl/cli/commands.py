@@ -1,22 +1,89 @@
-"""The commands of ``comtl``, one a file; a new one is added to the list below.
+"""The commands of ``comtl``: adapt and report, the list of all, and those of others.
 
 Other distributions add theirs as entry points of the group ``comtl.commands``.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import click
 
 from .. import __version__
-from .adapt_command import adapt
+from ..tables import load_model, read_table
+from ..tables.fitting import compare_table
 from .fit_command import fit
 from .inspect_command import inspect
+from .output import facts
 from .predict_command import predict
-from .report_command import report
+from .running import (
+    echo_json,
+    echo_notes,
+    encoding_option,
+    fits_shown,
+    json_option,
+    plain_errors,
+    require_file,
+)
 
 GROUP = "comtl.commands"
+
+
+@click.command("adapt", short_help="Add new tasks to a model.")
+@click.argument("model")
+@click.argument("table")
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="File of the new model."
+)
+@encoding_option
+@json_option
+@plain_errors()
+def adapt(model: str, table: str, out: Path, encoding: str | None, as_json: bool) -> None:
+    """Add the tasks in TABLE to MODEL, from a few rows of each.
+
+    The other tasks of MODEL stay the same. Models by --model bifactor, trifactor, pooled and
+    separate can be adapted.
+    """
+    require_file(out)
+    fitted = load_model(model)
+    loaded = read_table(table, encoding=encoding, text=fitted.text_columns)
+    adapted = fitted.adapt(loaded.table)
+    adapted.save(out)
+    if as_json:
+        echo_json({**facts(adapted), "file": out})
+        return
+    echo_notes((*loaded.notes, *adapted.notes[len(fitted.notes) :]), err=False)
+    click.echo(f"Model of {len(adapted.estimator.tasks_):,} tasks written to {out}.")
+
+
+@click.command("report", short_help="Write an HTML report of a model.")
+@click.argument("model")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    help="File of the report.",
+)
+@click.option("--data", metavar="TABLE", help="Table for a comparison with reference models.")
+@encoding_option
+@plain_errors()
+def report(model: str, out: Path, data: str | None, encoding: str | None) -> None:
+    """Write an HTML report of MODEL.
+
+    The scores are those of comtl fit on held-out rows; with --data they are computed again.
+    """
+    require_file(out)
+    fitted = load_model(model)
+    if data is not None:
+        loaded = read_table(data, encoding=encoding, text=fitted.text_columns)
+        with fits_shown("compare", True) as progress:
+            comparison = compare_table(fitted, loaded.table, progress)
+        notes = (*fitted.notes, *loaded.notes)
+        fitted = replace(fitted, comparison=comparison, notes=notes)
+    fitted.report(out)
+    click.echo(f"Report written to {out}.")
 
 
 class Commands(click.Group):

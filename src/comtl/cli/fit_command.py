@@ -10,10 +10,8 @@ import click
 
 from ..tables import TableModel, fit_table, read_table
 from ..tables.encoder import Encoder
-from ..tables.fitting import KINDS
-from ..tables.model_names import FORMER_MODELS, MODELS
-from ..tables.verdict_text import verdict
-from .output import column_rows, facts, headline, score_rows, score_title, show
+from ..tables.fitting import FORMER_MODELS, KINDS, MODELS
+from .output import column_rows, facts, headline, score_rows, score_title, show, verdict
 from .running import (
     echo_json,
     echo_notes,

@@ -9,8 +9,17 @@ import click
 import numpy as np
 
 from ..tables import TableError, TableModel, load_model
-from ..tables.verdict_text import verdict
-from .output import SHOWN, column_rows, effects, facts, headline, score_rows, score_title, show
+from .output import (
+    SHOWN,
+    column_rows,
+    effects,
+    facts,
+    headline,
+    score_rows,
+    score_title,
+    show,
+    verdict,
+)
 from .running import echo_json, echo_notes, json_option, plain_errors
 
 

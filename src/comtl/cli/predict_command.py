@@ -10,9 +10,8 @@ import click
 
 from ..saving.atomic import write_atomically
 from ..tables import TableError, TableModel, load_model, read_table
-from ..tables.table_errors import require_columns
 from ..tables.table_model import PreparedRows
-from ..tables.values import as_table
+from ..tables.values import as_table, require_columns
 from .running import echo_json, echo_notes, encoding_option, json_option, plain_errors, require_file
 
 PREDICTION = "prediction"

@@ -5,20 +5,37 @@ from __future__ import annotations
 import errno
 import json
 import os
+import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from ..phrases import jsonable
-from .progress_bar import Report, progress
 
 INTERRUPTED = 130
 """Exit status of an interrupted command, as in shells."""
+Report = Callable[[int, int], None]
+COLUMNS = (
+    TextColumn("{task.description}"),
+    BarColumn(),
+    MofNCompleteColumn(),
+    TimeElapsedColumn(),
+    TextColumn("left"),
+    TimeRemainingColumn(),
+)
 
 encoding_option = click.option(
     "--encoding", metavar="NAME", help="Encoding of a CSV file.", show_default="UTF-8"
@@ -92,6 +109,29 @@ def require_file(path: Path | None) -> None:
             f"{path} cannot be written: you may not write to the folder {path.parent}; name "
             "another one."
         )
+
+
+@contextmanager
+def progress(title: str, console: Console, *, what: str, every: float = 30.0) -> Iterator[Report]:
+    """Show how many ``what`` of all are done: a bar in a terminal, else a line now and then."""
+    bar, shown = console.is_terminal, -every
+    # One may take minutes, so the speed is averaged over an hour.
+    bars = Progress(*COLUMNS, console=console, speed_estimate_period=3600.0)
+    task = bars.add_task(title, total=None)
+
+    def report(done: int, total: int) -> None:
+        nonlocal shown
+        bars.update(task, completed=done, total=total)
+        now = time.monotonic()
+        if bar or (done < total and now - shown < every):
+            return
+        shown, left = now, bars.tasks[0].time_remaining
+        text = f"{title}: {done} of {total} {what} done"
+        text += f", about {left:.0f} s left" if left else ""
+        console.print(text, highlight=False, soft_wrap=True)
+
+    with bars if bar else nullcontext():
+        yield report
 
 
 @contextmanager

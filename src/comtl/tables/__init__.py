@@ -3,9 +3,8 @@
 from .columns import Column
 from .encoder import Encoder
 from .fitting import fit_table
-from .table_errors import TableError
 from .table_files import read_table
-from .table_io import load_model
-from .table_model import TableModel
+from .table_model import TableModel, load_model
+from .values import TableError
 
 __all__ = ["Column", "Encoder", "TableError", "TableModel", "fit_table", "load_model", "read_table"]

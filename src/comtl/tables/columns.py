@@ -11,8 +11,7 @@ from scipy import sparse
 
 from ..phrases import count_noun
 from ..saving.registry import saved
-from .table_errors import TableError
-from .values import levels_of, numbers_of, type_of
+from .values import TableError, levels_of, numbers_of, type_of
 
 NUMBER, YES_NO, CATEGORY = "number", "yes/no", "category"
 

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from ..phrases import count_noun
-from .patterns import ANY_NUMBER, CODE, MISSING_NUMBERS
-from .table_errors import TableError, require_unique
+from .values import ANY_NUMBER, CODE, MISSING_NUMBERS, TableError, require_unique
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 MOST_RECORDS = 20

@@ -14,8 +14,7 @@ from ..phrases import some
 from ..saving.registry import saved
 from .columns import CATEGORY, NUMBER, Column
 from .infer_types import SkippedColumn, infer_column, refuse
-from .table_errors import TableError, require_columns
-from .values import numbers_of
+from .values import TableError, numbers_of, require_columns
 
 WIDE = 100
 """Number of features from which a table that is mostly zero becomes sparse."""

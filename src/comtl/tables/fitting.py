@@ -15,23 +15,44 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..evaluation.compare_models import MANY_ROWS, Comparison, compare
 from ..evaluation.nonlinearity import MIN_LOG_EVIDENCE, nonlinearity_evidence
-from ..evaluation.reference_models import choose_hinges
+from ..evaluation.reference_models import choose_hinges, simple_model
+from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
+from ..models.search_estimators import (
+    BiFactorClassifierCV,
+    BiFactorRegressorCV,
+    TriFactorClassifierCV,
+    TriFactorRegressorCV,
+)
 from ..models.task_model import TaskModel
 from ..parameters import require_choice
 from ..phrases import count_noun, warn_caller
 from ..rows.fit_input import FitInput
 from ..stacking.multitask import MultitaskModel
+from ..stacking.multitask_estimators import MultitaskClassifier, MultitaskRegressor
 from .encoder import Encoder
-from .labels import read_target, read_tasks, read_weights
-from .model_names import FORMER_MODELS, MODELS, choose_model
-from .table_errors import TableError, require_columns
+from .labels import CLASSIFICATION, read_target, read_tasks, read_weights
 from .table_model import TableModel
-from .values import as_table
+from .values import TableError, as_table, require_columns
 
 LEAST_ROWS = 5
 """Fewest rows of a fit: as many as the folds it is tuned on."""
 FOLDS = 5
 KINDS = ("auto", "regression", "classification")
+MODELS = ("auto", "hinges", "hierarchical", "bifactor", "trifactor", "pooled", "separate")
+FORMER_MODELS = {"bends": "hinges"}
+"""Models by their former names."""
+SIMPLE = ("pooled", "separate")
+ESTIMATORS: dict[str, tuple[Any, Any]] = {
+    "auto": (MultitaskRegressor, MultitaskClassifier),
+    "hinges": (MultitaskRegressor, MultitaskClassifier),
+    "hierarchical": (HierarchicalRegressor, HierarchicalClassifier),
+    "bifactor": (BiFactorRegressorCV, BiFactorClassifierCV),
+    "trifactor": (TriFactorRegressorCV, TriFactorClassifierCV),
+}
+"""Regressor and classifier by name."""
+RANKS = (1, 2, 4, 8)
+CLUSTERS = (2, 5)
+SEARCH: dict[str, Any] = {"alphas": (0.01, 0.1, 1.0, 10.0, 100.0), "cv": 3, "shared": True}
 Progress = Callable[[int, int], None]
 
 
@@ -165,6 +186,27 @@ def fit_table(
         tuple(notes),
         versions(),
     )
+
+
+def choose_model(
+    name: str, kind: str, rows: FitInput, *, seed: int = 0, jobs: int | None = None
+) -> TaskModel:
+    """Estimator, not fitted, by its name on the command line."""
+    name, classes = FORMER_MODELS.get(name, name), kind == CLASSIFICATION
+    if name not in MODELS:
+        raise TableError(f"model is one of {', '.join(MODELS)}, got {name!r}.")
+    if name in SIMPLE:
+        with warnings.catch_warnings():
+            # A penalty whose fit stops early can still be distinguished from the others.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return simple_model(name, classes, rows)
+    estimator = ESTIMATORS[name][classes]
+    if name == "hierarchical":
+        return estimator()
+    if name in ("auto", "hinges"):
+        return estimator(basis="hinges" if name == "hinges" else None, n_jobs=jobs)
+    ranks = (RANKS,) if name == "bifactor" else (CLUSTERS, CLUSTERS)
+    return estimator(*ranks, **SEARCH, random_state=seed, n_jobs=jobs)
 
 
 def compare_table(model: TableModel, frame: Any, progress: Progress | None = None) -> Comparison:

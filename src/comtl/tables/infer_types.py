@@ -9,18 +9,20 @@ import pyarrow as pa
 
 from ..phrases import count_noun
 from .columns import CATEGORY, NUMBER, YES_NO, Column
-from .patterns import (
+from .values import (
     DATE,
     DECORATED,
     MISSING_NUMBERS,
     NUMBER_PATTERN,
+    TableError,
     are_numbers,
     first_not,
+    levels_of,
+    numbers_of,
     share,
+    type_of,
     yes_no,
 )
-from .table_errors import TableError
-from .values import levels_of, numbers_of, type_of
 
 MAX_CATEGORY_LEVELS = 10
 """Levels that a category may have in any case."""

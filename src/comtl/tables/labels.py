@@ -9,9 +9,17 @@ import pyarrow as pa
 
 from ..phrases import count_noun
 from .infer_types import SkippedColumn, infer_column
-from .patterns import MISSING, MISSING_NUMBERS, are_numbers, missing_words
-from .table_errors import TableError
-from .values import levels_of, numbers_of, plain, type_of
+from .values import (
+    MISSING,
+    MISSING_NUMBERS,
+    TableError,
+    are_numbers,
+    levels_of,
+    missing_words,
+    numbers_of,
+    plain,
+    type_of,
+)
 
 REGRESSION, CLASSIFICATION = "regression", "classification"
 FEW_NUMBERS = 10

@@ -16,7 +16,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 
 from .csv_files import read_delimited
-from .table_errors import TableError, require_unique
+from .values import TableError, require_unique
 
 PIPE = "-"
 SHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")

@@ -15,18 +15,19 @@ import pyarrow as pa
 
 from ..evaluation.compare_models import Comparison
 from ..evaluation.reference_models import choose_hinges
+from ..hierarchical.intervals_mixin import IntervalMixin
 from ..models.task_model import TaskModel
 from ..phrases import count_noun, some, warn_caller
 from ..rows.fit_input import FitInput
 from ..rows.reading import encode_tasks
-from ..saving import save
+from ..saving import load, save
 from ..saving.registry import saved
 from .columns import CATEGORY
 from .encoder import Encoder
-from .labels import match_target, match_tasks, read_tasks
-from .model_names import choose_adaptable, choose_classifier, choose_interval_model
-from .table_errors import TableError, require_columns
-from .values import as_table
+from .labels import CLASSIFICATION, match_target, match_tasks, read_tasks
+from .values import TableError, as_table, require_columns
+
+TABLES = frozenset({".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".gz"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +230,12 @@ class TableModel:
 
     def chances(self, rows: PreparedRows) -> np.ndarray:
         """Class probabilities of prepared rows."""
-        model = choose_classifier(self.estimator, self.kind)
+        model: Any = self.estimator
+        if self.kind != CLASSIFICATION:
+            raise TableError(
+                "Probabilities are for classes, and this model is a regression: ask for "
+                "--interval, or fit with --kind classification."
+            )
         with _unknown_tasks_in_notes():
             return np.asarray(model.predict_proba(rows.X, task=rows.task))
 
@@ -296,3 +302,67 @@ class TableModel:
             Where to.
         """
         save(self, path, **self.versions)
+
+
+def load_model(path: str | os.PathLike[str]) -> TableModel:
+    """Read a model that :meth:`TableModel.save` or ``comtl fit`` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    TableModel
+        The model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from comtl.tables import fit_table, load_model
+    >>> frame = pd.DataFrame({"school": ["a", "b"] * 10, "age": range(20), "score": range(20)})
+    >>> model = fit_table(frame, task="school", target="score", model="pooled", score=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model.comtl")
+    ...     again = load_model(f"{folder}/model.comtl")
+    >>> bool((again.predict(frame) == model.predict(frame)).all())
+    True
+    """
+    if Path(path).is_dir():
+        raise TableError(f"{path} is a folder; name the model file in it.")
+    if Path(path).suffix.lower() in TABLES:
+        raise TableError(f"{path} is a table by its name; first comes the model, then the table.")
+    try:
+        model = load(path)
+    except FileNotFoundError as error:
+        raise TableError(f"There is no file {path}; make one with comtl fit.") from error
+    except PermissionError as error:
+        raise TableError(f"{path} may not be read: ask for permission to read it.") from error
+    if not isinstance(model, TableModel):
+        raise TableError(
+            f"{path} holds a {type(model).__name__} without the columns of its table: read it with "
+            "comtl.load in Python, or make a model with comtl fit."
+        )
+    return model
+
+
+def choose_adaptable(estimator: Any) -> TaskModel:
+    """Refuse a model that takes no new tasks once it is fitted."""
+    if isinstance(estimator, TaskModel) and estimator._algorithm_class is not None:
+        return estimator
+    raise TableError(
+        f"A {type(estimator).__name__} takes no new tasks once it is fitted: fit again with the "
+        "rows of all tasks, or fit with --model bifactor, which does."
+    )
+
+
+def choose_interval_model(estimator: Any) -> IntervalMixin:
+    """Refuse a model without intervals."""
+    if isinstance(estimator, IntervalMixin):
+        return estimator
+    raise TableError(
+        f"A {type(estimator).__name__} has no intervals: fit a regression with --model auto, "
+        "--model hinges or --model hierarchical."
+    )

@@ -1,8 +1,11 @@
-"""Columns of Arrow tables as NumPy arrays: numbers, or text by its levels."""
+"""Values of tables: how they are written, and columns as NumPy arrays or levels of text."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+from typing import Any, final
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -10,11 +13,65 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..phrases import count_noun, some
-from .patterns import ANY_NUMBER, INFINITE, MISSING, MISSING_NUMBERS, first_not
-from .table_errors import TableError
 
+NUMBER_PATTERN = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+"""A number as every program reads it."""
+CODE = r"[+-]?0\d+"
+"""Digits with a leading zero, as in postcodes: a name rather than a number."""
+INFINITE = r"[+-]?([iI]nf|INF|[iI]nfinity|INFINITY)"
+ANY_NUMBER = f"{NUMBER_PATTERN}|{INFINITE}"
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
+"""What means missing in any column."""
+MISSING_NUMBERS = (*MISSING, "na", "NAN", "None", "none", "-", "?", ".")
+"""What means missing among numbers."""
+YES_NO_WORDS = {
+    frozenset(pair): pair
+    for pair in (("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("off", "on"))
+}
+"""Words for no and yes, in lower case."""
+DATE = (
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?"
+    r"|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})([T ].*)?"
+    r"|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[aApP][mM])?"
+    r"|\d{1,2}[ -](?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ -]\d{2,4}"
+)
+DECORATED = r"[($€£¥₹+\- ]*\d[\d\s.,'’_]*([eE][+-]?\d+)?[\s%€$£¥₹)]*"
+"""A number with signs around it or between its digits."""
 LARGEST = 1e100
 """Numbers beyond this overflow when they are squared and summed."""
+
+
+@final
+class TableError(ValueError):
+    """A table or a file that cannot be used as it is, and what to do about it, in one line.
+
+    Examples
+    --------
+    >>> from comtl.tables import TableError
+    >>> str(TableError("No column 'age'."))
+    "No column 'age'."
+    """
+
+
+def require_columns(wanted: Iterable[str], present: Iterable[str], what: str) -> None:
+    """Refuse names that are no columns of the table; ``what`` begins the message."""
+    names = list(present)
+    for name in wanted:
+        if name not in names:
+            near = get_close_matches(str(name), names, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise TableError(
+                f"{what}: the table has no column {name!r}{hint} Its columns are {some(names)}."
+            )
+
+
+def require_unique(names: list[str], name: str) -> None:
+    """Refuse a file with several columns of one name."""
+    twice = [column for column in dict.fromkeys(names) if names.count(column) > 1]
+    if twice:
+        raise TableError(
+            f"{name} has several columns of the same name: {some(twice)}. Rename them."
+        )
 
 
 def as_table(frame: Any) -> pa.Table:
@@ -113,3 +170,37 @@ def levels_of(
     numbers = {level: number for number, level in enumerate(levels)}
     code = np.array([*(numbers.get(word, -1) for word in words), -1], dtype=np.intp)
     return code[codes], levels
+
+
+def missing_words(as_text: bool) -> tuple[str, ...]:
+    """Words that mean missing; only the empty one where words are taken as text."""
+    return ("",) if as_text else MISSING
+
+
+def share(pattern: str, values: Collection[str]) -> float:
+    """Share of the values that match a pattern, spaces around them aside."""
+    matches = sum(re.fullmatch(pattern, value.strip()) is not None for value in values)
+    return matches / len(values) if values else 0.0
+
+
+def first_not(pattern: str, values: Iterable[str]) -> str:
+    """First value that does not match a pattern; empty where all do."""
+    return next((v for v in values if re.fullmatch(pattern, v.strip()) is None), "")
+
+
+def are_numbers(values: Collection[str]) -> bool:
+    """Whether text is all plain numbers, none of which is a code with a leading zero."""
+    return bool(values) and all(
+        re.fullmatch(ANY_NUMBER, value.strip()) and not re.fullmatch(CODE, value.strip())
+        for value in values
+    )
+
+
+def yes_no(values: Iterable[str]) -> tuple[str, str] | None:
+    """Words for no and yes as they are written here, or None if the values are others."""
+    written = {value.strip().lower(): value for value in values}
+    pair = YES_NO_WORDS.get(frozenset(written))
+    # Two spellings of one word are left to be levels, which shows them.
+    if pair is None or len(written) != len(set(values)):
+        return None
+    return written[pair[0]], written[pair[1]]
