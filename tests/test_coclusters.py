@@ -18,8 +18,8 @@ from comtl.engine.memberships import feature_moves, task_moves
 from comtl.factors import Factors, State
 from comtl.losses import Logistic, Squared
 from comtl.penalties import Ridge
+from comtl.penalties.constraints import Membership, indicators, labels_of
 from comtl.penalties.learned_relation import LearnedRelation
-from comtl.penalties.membership import Membership, indicators, labels_of
 from helpers import problem, task_rmse
 
 HARD = {"feature_penalty": "clusters", "task_penalty": "clusters"}

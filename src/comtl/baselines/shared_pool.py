@@ -22,7 +22,7 @@ from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..models.task_model import TaskModel
 from ..parameters import Count, Doc, documented
 from ..penalties import LEAST, Ridge, Simplex
-from ..penalties.membership import indicators
+from ..penalties.constraints import indicators
 from ..rows.blocks import single_blas
 from .clustered import Alpha, Clusters, PoolFit, largest_share
 from .direct import direct_recipe, exact

@@ -17,7 +17,7 @@ from ..engine.problem import (
     sweep_costs,
 )
 from ..losses import Loss, Squared
-from ..losses.target_units import scaled_units, target_unit
+from ..losses.loss import scaled_units, target_unit
 from ..rows.blocks import RowBlocks
 from ..rows.design import (
     Covariance,

@@ -12,8 +12,8 @@ from ..clusters import cluster_rows
 from ..datafits.datafit import Datafit
 from ..factors import Factors, State, padded, thin_svd
 from ..penalties import Penalty
+from ..penalties.constraints import indicators, labels_of
 from ..penalties.learned_relation import LearnedRelation, choose_penalty
-from ..penalties.membership import indicators, labels_of
 from .alternation import Iteration, Recipe, Schedule, alternate, line_search
 from .block_steps import InnerTolerance, core_step
 from .starts import start_state

@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import to_numpy
 from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
 from ..factors import Factors, State
-from ..penalties.membership import indicators, labels_of
+from ..penalties.constraints import indicators, labels_of
 from ..solvers.solution import Solution
 
 BlockStep = tuple[Factors, Solution]

@@ -28,7 +28,7 @@ from ..engine.problem import (
     row_weights,
 )
 from ..losses import Loss
-from ..losses.target_units import target_units
+from ..losses.loss import target_units
 from ..rows.design import Design
 from ..rows.observations import Observations
 from .likelihoods import Bernoulli, Gaussian, Likelihood

@@ -10,8 +10,7 @@ import numpy as np
 from ..arrays import Array, namespace, to_numpy
 from ..rows.observations import Observations
 from .links import Identity, Link
-from .loss import Loss
-from .target_units import target_units
+from .loss import Loss, target_units
 
 NORMAL_MAD = 0.6744897501960817
 """Median absolute deviation of the standard normal distribution."""

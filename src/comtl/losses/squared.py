@@ -8,8 +8,7 @@ from typing import ClassVar
 from ..arrays import Array, namespace
 from ..rows.observations import Observations
 from .links import ClassLink, ClippedLinear, Identity, Link
-from .loss import Loss
-from .target_units import target_units
+from .loss import Loss, target_units
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..engine.problem import Problem
 from ..factors import Factors
 from ..parameters import Count, Doc, refuses
 from ..penalties import LEAST, Penalty, penalty_of, rotation_invariant
-from ..penalties.membership import labels_of
+from ..penalties.constraints import labels_of
 from ..rows.blocks import single_blas
 from . import fields as of
 from .factor_model import FactorFit, adapt

@@ -1,14 +1,9 @@
 """Penalties of a factor, by their public names, and the relations that a factor learns."""
 
-from .elastic_net import ElasticNet
-from .l1 import L1
+from .constraints import Constraint, Membership, Simplex
+from .entrywise import L1, ElasticNet, Free, NonNegative, Ridge
 from .learned_relation import LearnedRelation
-from .membership import Membership
-from .nonnegative import NonNegative
-from .penalty import LEAST, Constraint, Penalty, rotation_invariant
-from .ridge import Ridge
-from .simplex import Simplex
-from .unpenalised import Free
+from .penalty import LEAST, Penalty, rotation_invariant
 
 PENALTIES: dict[str | None, type[Penalty]] = {
     "relation": LearnedRelation,

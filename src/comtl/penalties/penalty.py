@@ -107,30 +107,6 @@ class Penalty(ABC):
         return Relation.of_factor(factor, relative_epsilon * leading_square(factor))
 
 
-@dataclass(frozen=True)
-class Constraint(Penalty):
-    """Abstract bound on the rows of a factor that costs nothing where it is met."""
-
-    strength: float = 0.0
-
-    smooth: ClassVar[bool] = False
-    signed: ClassVar[bool] = False
-    homogeneity: ClassVar[float | None] = None
-
-    @classmethod
-    def of_strength(cls, strength: float) -> Self:
-        return cls()
-
-    def value(self, factor: Array) -> float:
-        return 0.0
-
-    def curvature(self, factor: Array) -> tuple[float, Array]:
-        return 0.0, super().curvature(factor)[1]
-
-    def gradient(self, factor: Array) -> Array:
-        return 0.0 * factor
-
-
 def rotation_invariant(penalties: Iterable[Penalty]) -> bool:
     """Whether penalties see the singular values of their factors only, so that factors may turn."""
     return all(penalty.spectral_power is not None for penalty in penalties)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, asarray_like, to_numpy
-from ..losses.target_units import target_units
+from ..losses.loss import target_units
 from ..rows.fit_input import FitInput
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
