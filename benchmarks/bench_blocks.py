@@ -13,14 +13,13 @@ from problems import low_rank
 from threadpoolctl import threadpool_limits
 
 from comtl import BiFactorRegressor
-from comtl.arrays import orthonormal
+from comtl.arrays import blocks, orthonormal
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.engine.problem import sweep_costs
 from comtl.factors import Factors
 from comtl.losses import Squared
 from comtl.models import factor_model as base
-from comtl.rows import blocks
 from comtl.rows.design import Design
 
 

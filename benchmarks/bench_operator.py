@@ -14,7 +14,7 @@ from sklearn.linear_model import MultiTaskLasso
 from threadpoolctl import threadpool_limits
 
 from comtl import BiFactorRegressor, TriFactorRegressor
-from comtl.rows.blocks import RowBlocks, added, single_blas
+from comtl.arrays.blocks import RowBlocks, added, single_blas
 
 
 def best(*works, repeats=9, clock=time.perf_counter):

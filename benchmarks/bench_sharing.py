@@ -13,8 +13,8 @@ import warnings
 import numpy as np
 
 from comtl import MultitaskRegressor
+from comtl.arrays.blocks import single_blas
 from comtl.linear import OutputColumns
-from comtl.rows.blocks import single_blas
 from comtl.rows.fit_input import FitInput
 from comtl.stacking.default_members import default_members
 from comtl.stacking.members import Shape, Shared

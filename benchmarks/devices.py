@@ -47,15 +47,14 @@ def device_rows(library: str, rows: int, columns: int) -> tuple[Any, Callable[[]
 def products(library: str, rows: int = 2_000_000, columns: int = 1_000) -> None:
     """Both products of a step."""
     from comtl.arrays import namespace
-    from comtl.rows import blocks
 
     X, wait = device_rows(library, rows, columns)
     xp = namespace(X)
     print("| k | X @ V | X.T @ R |\n| --- | --- | --- |")
     for width in (1, 16, 17):
         V, R = xp.ones((columns, width), dtype=X.dtype), xp.ones((rows, width), dtype=X.dtype)
-        forth = milliseconds(lambda V=V: blocks.device_forward(X, V), wait)
-        back = milliseconds(lambda R=R: blocks.device_backward(X, R), wait)
+        forth = milliseconds(lambda V=V: X @ V, wait)
+        back = milliseconds(lambda R=R: X.T @ R, wait)
         print(f"| {width} | {forth:.2f} ms | {back:.2f} ms |", flush=True)
 
 

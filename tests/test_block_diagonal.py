@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from comtl.arrays import blocks as blocks_module
+from comtl.arrays.blocks import RowBlocks
 from comtl.datafits import block_diagonal as unmixed
 from comtl.datafits import rows_datafit as rows_module
 from comtl.datafits.block_diagonal import TaskBlocks, blocks_are_cheaper
-from comtl.rows import blocks as blocks_module
-from comtl.rows.blocks import RowBlocks
 from wide_rows import wide
 
 MIXINGS = {

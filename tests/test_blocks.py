@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from comtl.rows import blocks as blocks_module
-from comtl.rows.blocks import RowBlocks, available_threads, in_order
+from comtl.arrays import blocks as blocks_module
+from comtl.arrays.blocks import RowBlocks, available_threads, in_order
 
 
 def rows(kind, n=701, P=37, dtype=np.float64, seed=0):
@@ -155,7 +155,7 @@ def test_few_results_wait_and_errors_arrive():
 
 FORK = """
 import os
-from comtl.rows.blocks import in_order
+from comtl.arrays.blocks import in_order
 
 def works():
     return list(in_order(lambda n: n, range(4), threads=2)) == [0, 1, 2, 3]

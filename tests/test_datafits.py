@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
 
+from comtl.arrays import blocks as blocks_module
 from comtl.arrays import segment_sum
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.losses import Logistic, Squared
-from comtl.rows import blocks as blocks_module
 from comtl.rows import design as design_module
 from comtl.rows.design import Design
 from helpers import Problem, numeric_gradient, problem, random_factors

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from comtl.rows.packing import pack_tasks
+from comtl.rows.fit_input import pack_tasks
 from small_tables import SPARSE, X3, Y3, frame, train
 
 # ---- pack_tasks ----------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ from .models.search_estimators import (
     TriFactorRegressorCV,
 )
 from .rows.disk import open_rows, parquet_blocks, spool_rows
+from .rows.fit_input import pack_tasks
 from .rows.folds import TaskStratifiedKFold
-from .rows.packing import pack_tasks
 from .saving import load
 
 __version__ = "0.1.0"

@@ -18,7 +18,7 @@ from .arrays import (
     to_numpy,
     with_ones,
 )
-from .rows.blocks import RowBlocks
+from .arrays.blocks import RowBlocks
 from .rows.observations import Observations
 from .saving.registry import saved
 

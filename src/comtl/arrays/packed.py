@@ -29,7 +29,7 @@ class RowSelector:
         self._order, self._place = xp.asarray(order), xp.asarray(place)
         self._offsets = np.concatenate([[0], np.cumsum(sizes)])
 
-    def forward(self, values: Array) -> Array:
+    def __matmul__(self, values: Array) -> Array:
         """Values of the observations from those of the rows."""
         return namespace(values).take(values, self.values, axis=0)
 
@@ -88,7 +88,7 @@ class DeviceCSR:
             return _native(*parts, self.shape[::-1])
         return self._native.T.tocsr()
 
-    def forward(self, right: Array) -> Array:
+    def __matmul__(self, right: Array) -> Array:
         return self._native @ right if right.shape[1] else self._none(right, self.shape[0])
 
     def backward(self, left: Array) -> Array:
@@ -128,7 +128,7 @@ class DeviceCSR:
         indices = self.indices[kept]
         indices = indices - xp.astype(indices > column, indices.dtype)
         rest = DeviceCSR(self.values[kept], indices, indptr, (self.shape[0], self.shape[1] - 1))
-        return rest, self.forward(one[:, None])[:, 0]
+        return rest, (self @ one[:, None])[:, 0]
 
     @cached_property
     def _rows(self) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import take
+from ..arrays.blocks import single_blas
 from ..engine.alternation import Iteration, Recipe, Schedule, alternate
 from ..engine.problem import Problem
 from ..engine.starts import start_state
@@ -17,7 +18,6 @@ from ..factors import Factors
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import documented
 from ..penalties import LEAST, Free, Ridge
-from ..rows.blocks import single_blas
 from .direct import DirectFit, DirectModel, direct_recipe
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ..arrays import Array, namespace, take, to_numpy
+from ..arrays.blocks import single_blas
 from ..clusters import cluster_rows
 from ..datafits.datafit import Datafit
 from ..datafits.rows_datafit import RowsDatafit
@@ -23,7 +24,6 @@ from ..models.task_model import TaskModel
 from ..parameters import Count, Doc, documented
 from ..penalties import LEAST, Ridge, Simplex
 from ..penalties.constraints import indicators
-from ..rows.blocks import single_blas
 from .clustered import Alpha, Clusters, PoolFit, largest_share
 from .direct import direct_recipe, exact
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import Array, on_device
-from ..rows.blocks import RowBlocks, across, stored
+from ..arrays.blocks import RowBlocks, across, stored
 
 MIN_TASKS = 32
 """Tasks from which on it pays for dense rows; see benchmarks/bench_own_weights.md."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import linalg, sparse
 
-from ..arrays import Array, segment_sum, take
+from ..arrays import Array, on_device, segment_sum, take
 from ..rows.design import Design
 from ..solvers.conjugate_gradient import conjugate_gradient
 from .datafit import FeaturePenalty
@@ -69,6 +69,25 @@ class RowRidge:
         self.largest = float(np.diagonal(kernel).max(initial=0.0))
         kernel.reshape(-1)[:: len(kernel) + 1] += 1.0
         self._matrix = kernel
+
+    @classmethod
+    def of(
+        cls,
+        datafit: RowsDatafit,
+        curvature: np.ndarray,
+        loadings: np.ndarray,
+        penalty: FeaturePenalty,
+        passes: float,
+    ) -> RowRidge | None:
+        """None where it is dearer than ``passes`` over the rows, or loses too many digits."""
+        if on_device(datafit.y) or penalty.low_rank.shape[1] > len(datafit.y):
+            return None
+        # Weights count as repetitions, for this choice too: it shows in the last digits.
+        obs = max(float(np.count_nonzero(datafit.weights)), datafit.n_weighted)
+        if not dual_is_cheaper(datafit.design.X, obs, loadings.shape[1], passes):
+            return None
+        ridge = cls(datafit, curvature, loadings, penalty)
+        return ridge if ridge.largest <= MAX_CONDITION else None
 
     @cached_property
     def _factor(self) -> tuple[np.ndarray, bool]:
@@ -177,22 +196,39 @@ class TaskKernels:
         return solved.astype(values.dtype, copy=False)
 
 
+@dataclass(frozen=True, eq=False)
 class TaskRidge:
     """Dual ridge regression of each task, with weights that all share eliminated to the last."""
 
-    def __init__(
-        self,
+    datafit: RowsDatafit
+    kernels: TaskKernels
+    alpha: float
+    level: float
+    shared: float | None
+
+    @classmethod
+    def of(
+        cls,
         datafit: RowsDatafit,
-        kernels: TaskKernels,
+        curvature: np.ndarray,
         alpha: float,
         level: float,
         shared: float | None,
-    ) -> None:
-        self.datafit, self.kernels = datafit, kernels
-        self.alpha, self.level, self.shared = alpha, level, shared
-        tasks, dtype = datafit.n_tasks, datafit.y.dtype
-        self._identity, self._ones = np.eye(tasks, dtype=dtype), np.ones((tasks, 1), dtype=dtype)
-        self._zeros = np.zeros(tasks, dtype=dtype)
+    ) -> TaskRidge | None:
+        """None where the kernels are too large, or lose too many digits."""
+        if on_device(datafit.y):
+            return None
+        obs = datafit.rows, curvature, datafit.offsets
+        kernels = TaskKernels.of(datafit.design, *obs, (1.0 / alpha, 1.0 / level))
+        return None if kernels is None else cls(datafit, kernels, alpha, level, shared)
+
+    @cached_property
+    def _identity(self) -> np.ndarray:
+        return np.eye(self.datafit.n_tasks, dtype=self.datafit.y.dtype)
+
+    @cached_property
+    def _ones(self) -> np.ndarray:
+        return np.ones((self.datafit.n_tasks, 1), dtype=self.datafit.y.dtype)
 
     def __call__(self, right: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Solve for ``(P, T)``, or one more column for the shared part, and ``(T,)``."""
@@ -215,7 +251,9 @@ class TaskRidge:
         return self._adjoint(self._product(shared), self._ones) + self.shared * shared
 
     def _product(self, shared: np.ndarray) -> np.ndarray:
-        return self.kernels.solve(self.datafit.scores(shared, self._ones, self._zeros))
+        return self.kernels.solve(
+            self.datafit.scores(shared, self._ones, np.zeros_like(self._ones[:, 0]))
+        )
 
     def _adjoint(self, values: np.ndarray, loadings: np.ndarray) -> np.ndarray:
         sums = segment_sum(values, self.datafit.offsets)

@@ -11,8 +11,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..datafits.gram_datafit import GramDatafit
-from ..datafits.rows_datafit import RowsDatafit
-from ..datafits.rows_expansion import RowsLocalQuadratic
+from ..datafits.rows_datafit import RowsDatafit, RowsLocalQuadratic
 from ..engine.problem import Scaling, complete_table, row_weights
 from ..factors import Factors
 from ..losses import Loss

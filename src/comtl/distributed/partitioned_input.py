@@ -14,7 +14,8 @@ import numpy as np
 
 from ..arrays import DENSE_BYTES
 from ..models.task_model import TaskModel
-from ..rows.fit_input import FitInput, counted_folds, counts
+from ..rows.fit_input import FitInput
+from ..rows.folds import counted_folds, counts
 from ..rows.frames import read_classes
 from ..rows.reading import read_rows
 from .dask_collections import current_workers, partitions, row_chunks

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import DENSE_BYTES, DENSE_SIDE
+from ..arrays.blocks import RowBlocks
 from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.problem import (
@@ -18,7 +19,6 @@ from ..engine.problem import (
 )
 from ..losses import Loss, Squared
 from ..losses.loss import scaled_units, target_unit
-from ..rows.blocks import RowBlocks
 from ..rows.design import (
     Covariance,
     Design,

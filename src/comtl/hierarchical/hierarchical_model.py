@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays import asarray_like, on_device
+from ..arrays.blocks import single_blas
 from ..engine.progress import SILENT, FitProgress, logger, progress_shown
 from ..linear import LinearTasks, OutputColumns
 from ..models.task_model import TaskModel
 from ..parameters import Count, Doc, Flag, NonNegative, require_choice, require_number
 from ..phrases import warn_caller
-from ..rows.blocks import single_blas
 from ..rows.observations import Observations
 from .covariances import COVARIANCE_FAMILIES, CovarianceFamily
 from .em import EMIteration, fit_em

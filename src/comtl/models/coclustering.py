@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from ..arrays.blocks import single_blas
 from ..clusters import in_order
 from ..engine.alternation import Iteration, Recipe, Schedule
 from ..engine.problem import Problem
@@ -16,7 +17,6 @@ from ..factors import Factors
 from ..parameters import Count, Doc, refuses
 from ..penalties import LEAST, Penalty, penalty_of, rotation_invariant
 from ..penalties.constraints import labels_of
-from ..rows.blocks import single_blas
 from . import fields as of
 from .factor_model import FactorFit, adapt
 from .task_model import TaskModel

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Array
+from ..arrays.blocks import single_blas
 from ..datafits.rows_datafit import RowsDatafit
 from ..engine.alternation import Iteration, Recipe, Schedule, alternate, resume
 from ..engine.problem import Problem, build_problem
@@ -26,7 +27,6 @@ from ..parameters import require_choice
 from ..penalties import Free
 from ..penalties.relations import Relation
 from ..phrases import warn_caller
-from ..rows.blocks import single_blas
 from ..rows.fit_input import rows_of
 from ..rows.frames import is_frame
 from ..rows.observations import Observations

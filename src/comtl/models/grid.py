@@ -18,13 +18,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ..arrays import DENSE_BYTES
+from ..arrays.blocks import single_blas
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.checkpoints import Checkpoint
 from ..engine.problem import Problem, grams_of
 from ..engine.progress import FitProgress, logger
 from ..linear import OutputColumns
 from ..phrases import warn_caller
-from ..rows.blocks import single_blas
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from .task_model import TaskModel

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import DENSE_SIDE, Array, is_device_sparse, namespace, orthonormal, take
+from ..arrays.blocks import RowBlocks, added
 from ..arrays.packed import row_parts
-from .blocks import RowBlocks, added
 
 _WIDTH = 4  # Columns of a product that takes about as long as the moments of a block.
 

@@ -1,30 +1,27 @@
-"""What a user hands over for a fit, and parts of it."""
+"""What a user hands over for a fit, parts of it, and rows that are stacked into it."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
-from sklearn.model_selection import PredefinedSplit, check_cv
+from scipy import sparse
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples
 
 from ..arrays import on_device, take, to_numpy
-from ..parameters import require_integer
 from .device_reading import as_rows
-from .frames import is_partitioned, read_classes, read_values
+from .frames import column_names, is_frame, is_partitioned, read_classes, read_tasks
 from .observations import Observations
 from .reading import read_rows, read_training
 
 if TYPE_CHECKING:
     from ..models.task_model import TaskModel
-
-Split: TypeAlias = tuple[np.ndarray, np.ndarray]
-"""Numbers of the rows to learn from, and of those held out."""
+    from .folds import Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +74,14 @@ class FitInput:
     @property
     def counted(self) -> np.ndarray:
         """Numbers of the rows with a target of positive weight."""
+        from .folds import counts
+
         return np.flatnonzero(counts(to_numpy(self.y), self.sample_weight, _num_samples(self.X)))
 
     def splits(self, schema: TaskModel, cv: Any) -> list[Split]:
         """Row numbers of the folds; a number of folds divides every task and class alike."""
+        from .folds import counted_folds
+
         rows, labels = read_rows(schema, self.X, self.task)
         y = to_numpy(self.y)
         classes = read_classes(y)[0] if schema._classification else None
@@ -98,75 +99,74 @@ def rows_of(X: Any, y: Any, task: Any, sample_weight: Any) -> FitInput:
     return PartitionedInput(X, y, task, sample_weight)
 
 
-def counts(y: Any, sample_weight: Any, count: int) -> np.ndarray:
-    """Whether each of ``count`` rows has a target with a weight."""
-    parts = np.ones((count, 1), dtype=bool)
-    if sample_weight is not None and not np.isscalar(sample_weight):
-        weights = np.asarray(to_numpy(sample_weight), dtype=float)
-        parts = weights.reshape(count, -1) > 0.0
-    missing = read_values(y, "y")[1]
-    if missing.ndim == 2:
-        parts = parts & ~missing
-    return np.asarray(parts.any(axis=1))
+def pack_tasks(
+    Xs: Sequence[Any], ys: Sequence[Any], tasks: Any = None
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Stack one X and one y for each task into what `fit` takes.
 
+    Parameters
+    ----------
+    Xs : sequence of array-likes, sparse matrices or frames, each of shape (n_t, n_features)
+        Features of each task; all frames with the same columns, or none.
+    ys : sequence of array-likes, each of shape (n_t,)
+        Targets of each task.
+    tasks : array-like of shape (n_tasks,), optional
+        Distinct labels of the tasks; 0, 1, ... if not given.
 
-def counted_folds(
-    cv: Any,
-    rows: Any,
-    y: Any,
-    labels: np.ndarray | None,
-    classes: np.ndarray | None,
-    counted: np.ndarray,
-) -> list[Split]:
-    """Row numbers of the folds, without rows that do not count."""
-    size = rows.shape[0]
-    if len(counted) == size:
-        return fold_numbers(cv, rows, y, labels, classes)
-    drawn = isinstance(cv, int | np.integer) or callable(getattr(cv, "split", None))
-    if drawn and not isinstance(cv, PredefinedSplit):
-        y, labels = (it if it is None else _safe_indexing(it, counted) for it in (y, labels))
-        some = None if classes is None else classes[counted]
-        splits = fold_numbers(cv, rows[counted], y, labels, some)
-        return [(counted[train], counted[test]) for train, test in splits]
-    # Folds that name rows are of all of them.
-    kept = np.isin(np.arange(size), counted)
-    splits = []
-    for split in fold_numbers(cv, rows, y, labels, classes):
-        train, test = (np.arange(size)[np.asarray(part)] for part in split)
-        splits.append((train[kept[train]], test[kept[test]]))
-    splits = [(train, test) for train, test in splits if len(train) and len(test)]
-    if not splits:
+    Returns
+    -------
+    X : ndarray, csr_array or frame of shape (n, n_features)
+        All rows, task after task; sparse if any of `Xs` is.
+    y : ndarray of shape (n,)
+        All targets.
+    task : ndarray of shape (n,)
+        The task of each row, for ``fit(X, y, task=task)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y, task = pack_tasks([np.ones((2, 3)), np.zeros((1, 3))], [[1.0, 2.0], [3.0]])
+    >>> X.shape, y, task
+    ((3, 3), array([1., 2., 3.]), array([0, 0, 1]))
+    """
+    labels = read_tasks(range(len(Xs)) if tasks is None else tasks, "tasks")
+    if not len(Xs) == len(ys) == len(labels):
         raise ValueError(
-            "cv has no fold with rows of positive sample_weight on both sides; name other folds, "
-            "or leave out rows of weight zero."
+            f"Xs, ys and tasks must have one item for each task, got {len(Xs)}, {len(ys)} and "
+            f"{len(labels)} items."
         )
-    return splits
+    if not len(Xs):
+        raise ValueError("Xs and ys are empty; give at least one task.")
+    if len(np.unique(labels)) < len(labels):
+        raise ValueError("tasks holds the same label twice; give each task another label.")
+    blocks: list[Any] = [X if is_frame(X) or sparse.issparse(X) else np.asarray(X) for X in Xs]
+    targets = [np.asarray(y) for y in ys]
+    for label, X, y in zip(labels.tolist(), blocks, targets, strict=True):
+        _check_block(label, X, y, blocks[0])
+    if is_frame(blocks[0]):
+        X = nw.concat([nw.from_native(block) for block in blocks]).to_native()
+    elif any(map(sparse.issparse, blocks)):
+        X = sparse.vstack([sparse.csr_array(block) for block in blocks], format="csr")
+    else:
+        X = np.concatenate(blocks)
+    return X, np.concatenate(targets), np.repeat(labels, [len(y) for y in targets])
 
 
-def fold_numbers(
-    cv: Any, rows: Any, y: Any, labels: np.ndarray | None, classes: np.ndarray | None
-) -> list[Split]:
-    """Row numbers of the training and test part of each fold."""
-    from .folds import TaskStratifiedKFold
-
-    if isinstance(cv, int | np.integer):
-        cv = TaskStratifiedKFold(require_integer("cv", cv, low=2))
-    if isinstance(cv, TaskStratifiedKFold):
-        return list(cv.split(rows, classes, labels))
-    with warnings.catch_warnings():
-        # Tasks are offered to every splitter as groups, also to those without use for them.
-        warnings.filterwarnings("ignore", "The groups parameter is ignored")
-        splits = list(check_cv(cv).split(rows, y, labels))
-    if not splits:
+def _check_block(label: Any, X: Any, y: np.ndarray, first: Any) -> None:
+    if len(X.shape) != 2 or y.ndim != 1 or X.shape[0] != len(y):
         raise ValueError(
-            "cv has no folds. A generator of splits serves one fit only: pass list(...) of it, a "
-            "number of folds or a splitter."
+            f"Task {label!r} needs a two-dimensional X and a one-dimensional y of the same length, "
+            f"got shapes {X.shape} and {y.shape}."
         )
-    size = rows.shape[0]
-    for part in (np.asarray(part) for split in splits for part in split):
-        if part.size and part.dtype.kind != "b" and not -size <= part.min() <= part.max() < size:
-            raise ValueError(
-                f"cv names row {part.max() if part.max() >= size else part.min()}, but X has "
-                f"{size} rows, numbered from 0."
-            )
-    return splits
+    if not len(y):
+        raise ValueError(f"Task {label!r} has no rows; leave it out of Xs, ys and tasks.")
+    if X.shape[1] != first.shape[1]:
+        raise ValueError(
+            f"All tasks must have the same features: task {label!r} has {X.shape[1]} columns, the "
+            f"first task {first.shape[1]}."
+        )
+    if is_frame(X) != is_frame(first) or column_names(X) != column_names(first):
+        raise ValueError(
+            f"Either all Xs are frames with the same columns or none is a frame; task {label!r} "
+            "differs from the first task. Reorder or rename its columns, or convert all to arrays."
+        )

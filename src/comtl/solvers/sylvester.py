@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ..arrays import Array, namespace
 from ..arrays.algebra import block_matrix
-from ..rows.blocks import RowBlocks
+from ..arrays.blocks import RowBlocks
 from ..rows.design import Covariance
 from .solution import Solution
 

@@ -17,7 +17,8 @@ from ..linear import LinearTasks, OutputColumns
 from ..models.display import names_of_features
 from ..models.task_model import TaskModel
 from ..rows.design import Design
-from ..rows.fit_input import FitInput, Split
+from ..rows.fit_input import FitInput
+from ..rows.folds import Split
 from ..rows.observations import Observations
 from .blending import exceeds_noise
 from .default_members import default_members

@@ -17,13 +17,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples
 
 from ..arrays import to_numpy
+from ..arrays.blocks import single_blas
 from ..engine.checkpoints import Checkpoint
 from ..engine.progress import SILENT, FitProgress, logger
 from ..linear import OutputColumns
 from ..losses import Loss
 from ..phrases import warn_caller
-from ..rows.blocks import single_blas
-from ..rows.fit_input import Split
+from ..rows.folds import Split
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from ..saving.registry import saved

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from ..arrays import Array, is_device_sparse, namespace, on_device
+from .backends import Array, is_device_sparse, namespace, on_device
 
 Argument = TypeVar("Argument")
 Returned = TypeVar("Returned")
@@ -34,8 +34,8 @@ class _Blas:
     def _libraries() -> list[Any]:
         return ThreadpoolController().select(user_api="blas").lib_controllers
 
-    @property
     def threads(self) -> int:
+        """Threads that work may use: as many as BLAS may, or might before it was held to one."""
         if self._depth:
             return self._before
         counts = [library.get_num_threads() or 1 for library in self._libraries()]
@@ -43,9 +43,10 @@ class _Blas:
 
     @contextmanager
     def single(self) -> Iterator[None]:
+        """Hold BLAS to one thread: others would wait in a busy loop and take cores from ours."""
         with self._lock:
             if not self._depth:
-                self._before = self.threads
+                self._before = self.threads()
                 self._set(1)
             self._depth += 1
         try:
@@ -62,6 +63,7 @@ class _Blas:
 
 
 _blas = _Blas()
+available_threads, single_blas = _blas.threads, _blas.single
 
 
 @lru_cache
@@ -74,18 +76,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-def available_threads() -> int:
-    """Threads that a product over the rows may use: as many as BLAS may."""
-    return _blas.threads
-
-
-@contextmanager
-def single_blas() -> Iterator[None]:
-    """Hold BLAS to one thread, whose others would wait in a busy loop and take cores from ours."""
-    with _blas.single():
-        yield
-
-
 def in_order(
     work: Callable[[Argument], Returned], items: Sequence[Argument], threads: int | None = None
 ) -> Iterator[Returned]:
@@ -94,11 +84,10 @@ def in_order(
     if threads <= 1:
         yield from map(work, items)
         return
-    with _blas.single():
+    with single_blas():
         pool, waiting = _pool(threads), deque[Future[Returned]]()
-        rest = iter(items)
         try:
-            for item in rest:
+            for item in items:
                 waiting.append(pool.submit(work, item))
                 if len(waiting) > threads:
                     yield waiting.popleft().result()
@@ -127,16 +116,14 @@ class Block:
     rows: Any
 
     def forward(self, right: Array) -> Array:
-        if on_device(self.rows):
-            return device_forward(self.rows, right)
         stack = self._pieces(right.shape[1])
         if stack is None:
             return self.rows @ right
         return (stack @ right).reshape(-1, right.shape[1])
 
     def backward(self, left: Array) -> Array:
-        if on_device(self.rows):
-            return device_backward(self.rows, left)
+        if is_device_sparse(self.rows):
+            return self.rows.backward(left)
         if sparse.issparse(self.rows):
             return across(self.rows) @ left
         stack = self._pieces(left.shape[1])
@@ -218,7 +205,7 @@ class RowBlocks:
 
     def forward(self, right: Array) -> Array:
         if self.on_device:
-            return device_forward(self.X, right)
+            return self.X @ right
         result = namespace(right).empty((self.shape[0], right.shape[1]), dtype=right.dtype)
 
         def part(number: int) -> None:
@@ -248,16 +235,6 @@ def stored(
 def across(rows: Any) -> Any:
     """Transpose of sparse rows, of the same parts."""
     return stored(sparse.csc_array, rows.shape[::-1], rows.data, rows.indices, rows.indptr)
-
-
-def device_forward(rows: Any, right: Array) -> Array:
-    """``rows @ right`` where both lie."""
-    return rows.forward(right) if is_device_sparse(rows) else rows @ right
-
-
-def device_backward(rows: Any, left: Array) -> Array:
-    """``rows.T @ left`` where both lie."""
-    return rows.backward(left) if is_device_sparse(rows) else rows.T @ left
 
 
 def plus(total: Array | None, part: Array | None) -> Array | None:
