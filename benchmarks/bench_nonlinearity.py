@@ -16,7 +16,7 @@ from bench_outside import FOLDER, HINGES, KEYS, OURS, VALUES, mean, samples_of, 
 from outside_tables import TABLES, is_classes
 
 from comtl import MultitaskClassifier, MultitaskRegressor
-from comtl.evaluation.compare_models import nonlinearity_evidence
+from comtl.evaluation import nonlinearity_evidence
 from comtl.evaluation.nonlinearity import MIN_LOG_EVIDENCE
 from comtl_reproduction.cells import Store
 

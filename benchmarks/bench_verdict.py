@@ -16,8 +16,8 @@ from scipy.stats import norm, t
 from sklearn.base import clone
 
 from comtl import HierarchicalClassifier, HierarchicalRegressor, baselines
+from comtl.evaluation import Comparison, compare
 from comtl.evaluation import reference_models as simpler
-from comtl.evaluation.compare_models import Comparison, compare
 from comtl.rows.fit_input import FitInput
 
 N_FEATURES = 3

@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 
 from comtl import BiFactorRegressorCV, MultitaskRegressor, TriFactorRegressorCV
 from comtl.datasets import make_coclusters
-from comtl.evaluation.compare_models import compare
+from comtl.evaluation import compare
 from comtl.show.page import write_report
 
 PENALTIES = np.logspace(-2, 3, 11)

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from comtl import HierarchicalRegressor
-from comtl.evaluation.compare_models import compare
+from comtl.evaluation import compare
 
 # %%
 # Most tasks are drawn from one population. Three are outliers with unrelated coefficients. Sizes

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from comtl import BiFactorRegressor
-from comtl.evaluation.compare_models import Comparison
+from comtl.evaluation import Comparison
 
 
 def large_model():

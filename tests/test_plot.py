@@ -19,7 +19,7 @@ from comtl import (
     plot,
 )
 from comtl.baselines import PooledRegressor
-from comtl.evaluation.compare_models import Comparison
+from comtl.evaluation import Comparison
 from comtl.show.views import BinnedAxis, seriation_order, view
 
 NAMES = ["age", "income", "floor", "rooms", "price $", "ψ"]

@@ -17,7 +17,7 @@ from comtl import (
     MultitaskRegressor,
 )
 from comtl.baselines import IndependentRegressor, PooledRegressor
-from comtl.evaluation.compare_models import Comparison, compare
+from comtl.evaluation import Comparison, compare
 from comtl.show.page import page, write_report
 from comtl.show.page_data import as_json
 from comtl.show.page_text import headline

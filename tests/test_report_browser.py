@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from comtl import BiFactorClassifier, BiFactorRegressor, HierarchicalRegressor
-from comtl.evaluation.compare_models import compare
+from comtl.evaluation import compare
 from comtl.show.page import write_report
 from pages import large_model
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from comtl.evaluation.compare_models import Comparison
+from comtl.evaluation import Comparison
 from comtl.show.page_text import headline, sentences
 
 

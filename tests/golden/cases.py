@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import comtl
 from comtl import baselines, datasets
-from comtl.evaluation.compare_models import compare
+from comtl.evaluation import compare
 
 Kept = dict[str, Any]
 

@@ -19,11 +19,8 @@ from ..rows.fit_input import FitInput
 from ..rows.frames import read_classes, read_numbers, read_weights
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks, read_rows
-from .comparison import Comparison, Verdict
-from .nonlinearity import nonlinearity_evidence
+from .comparison import Comparison
 from .reference_models import simple_fit
-
-__all__ = ["Comparison", "Verdict", "compare", "nonlinearity_evidence"]
 
 NAMES = ("model", "pooled", "separate", "mean")
 """The model, one ridge model for all tasks, one for each task, and a constant."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -172,41 +172,31 @@ def _task_title(model: TaskModel) -> str:
     return model.task_column if isinstance(model.task_column, str) else "task"
 
 
-Model = TypeVar("Model")
-
-
-def numpy_copy(value: Model) -> Model:
-    """Return the value with every array on a device, however deep, copied to NumPy.
-
-    What holds no such array is returned as it is.
-    """
-    return _converted(value)
-
-
-def _converted(value: Any) -> Any:
+def numpy_copy(value: Any) -> Any:
+    """The value with every array on a device, however deep, copied to NumPy; itself without any."""
     if on_device(value):
         return to_numpy(value)
     if isinstance(value, RowSparse):
         return value.to_scipy()
-    if isinstance(value, BaseEstimator) or type(value) in (list, tuple, dict):
-        parts = _parts(value)
-        fresh = {name: _converted(part) for name, part in parts.items()}
-        if all(fresh[name] is parts[name] for name in parts):
-            return value
-        if isinstance(value, BaseEstimator):
-            made = copy.copy(value)
-            vars(made).update(fresh)
-            return made
-        return fresh if type(value) is dict else type(value)(fresh.values())
-    if is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: getattr(value, field.name) for field in fields(value)}
-        fresh = {name: _converted(part) for name, part in parts.items()}
-        changed = {name: part for name, part in fresh.items() if part is not parts[name]}
-        return replace(value, **changed) if changed else value
-    return value
-
-
-def _parts(value: Any) -> dict[Any, Any]:
+    kind = type(value)
     if isinstance(value, BaseEstimator):
-        return dict(vars(value))
-    return value if type(value) is dict else dict(enumerate(value))
+        parts = vars(value)
+    elif kind is dict:
+        parts = value
+    elif kind in (list, tuple):
+        parts = dict(enumerate(value))
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+    else:
+        return value
+    fresh = {name: numpy_copy(part) for name, part in parts.items()}
+    changed = {name: part for name, part in fresh.items() if part is not parts[name]}
+    if not changed:
+        return value
+    if isinstance(value, BaseEstimator):
+        made = copy.copy(value)
+        vars(made).update(changed)
+        return made
+    if kind is dict:
+        return fresh
+    return kind(fresh.values()) if kind in (list, tuple) else replace(value, **changed)

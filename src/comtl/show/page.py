@@ -13,7 +13,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from ..evaluation.compare_models import Comparison, compare
+from ..evaluation import Comparison, compare
 from ..models.task_model import TaskModel
 from ..saving.atomic import write_atomically
 from . import page_sections as sections
@@ -58,7 +58,6 @@ def page(
     data = as_json(payload(shown, comparison))
     script = "(() => {\n'use strict';\n" + "".join(map(_part, SCRIPTS)) + "})();\n"
     name = type(model).__name__
-    per = "unit" if (shown.spread == 1.0).all() else "standard deviation"
     score = "target" if model._known_classes is None else "score"
     parts = {
         "title": escape(title or name),
@@ -73,7 +72,7 @@ def page(
         "intervals": sections.interval_part(comparison),
         "members": sections.member_part(model),
         "fit": sections.fit_part(model),
-        "unit": escape(f"change of the {score} for one {per} of the feature"),
+        "unit": escape(f"change of the {score} for one {shown.feature_unit} of the feature"),
         "data": data,
         "script": script,
     }

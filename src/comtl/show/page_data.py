@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation.compare_models import Comparison
+from ..evaluation.comparison import Comparison
 from ..phrases import jsonable
 from ..rows.reading import encode_tasks
 from .page_text import SIMPLE
-from .views import BinnedAxis, ModelView, cosines
+from .views import BinnedAxis, ModelView, colour_limit, unit_rows
 
 MAP_ROWS, MAP_ENTRIES = 1000, 400_000
 """Most rows and entries of the map; beyond, neighbours of a cluster are binned."""
@@ -44,15 +44,15 @@ def payload(view: ModelView, comparison: Comparison | None) -> dict[str, Any]:
         "lineTask": packed(view.line_task, "u4"),
         "lineClass": packed(view.line_class, "u4"),
         "taskClusters": view.task_clusters,
-        "spread": packed(finite(view.spread), "f4"),
+        "spread": packed(_finite(view.spread), "f4"),
         "top": _largest(view),
         "near": _nearest(view),
         "map": _map(view),
-        "scores": None if comparison is None else scores(view.tasks, comparison),
+        "scores": None if comparison is None else _scores(view.tasks, comparison),
     }
 
 
-def finite(values: np.ndarray) -> np.ndarray:
+def _finite(values: np.ndarray) -> np.ndarray:
     """Clip values to the range of 32 bits, NaN to zero."""
     most = float(np.finfo(np.float32).max)
     return np.nan_to_num(np.clip(values, -most, most), nan=0.0)
@@ -61,16 +61,12 @@ def finite(values: np.ndarray) -> np.ndarray:
 def _largest(view: ModelView) -> dict[str, Any]:
     lines, features = view.values.shape
     count = min(features, max(5, min(TOP, TOP_ALL // lines)))
-    chosen = largest_columns(np.abs(view.values), count)
-    values = np.take_along_axis(view.values, chosen, axis=1)
-    return {
-        "count": count,
-        "feature": packed(chosen, "u4"),
-        "value": packed(finite(values), "f4"),
-    }
+    chosen = _largest_columns(np.abs(view.values), count)
+    values = _finite(np.take_along_axis(view.values, chosen, axis=1))
+    return {"count": count, "feature": packed(chosen, "u4"), "value": packed(values, "f4")}
 
 
-def largest_columns(values: np.ndarray, count: int) -> np.ndarray:
+def _largest_columns(values: np.ndarray, count: int) -> np.ndarray:
     """Columns of the largest values of each row, in descending order of the values."""
     columns = np.argpartition(-values, count - 1, axis=1)[:, :count]
     order = np.argsort(-np.take_along_axis(values, columns, axis=1), axis=1, kind="stable")
@@ -78,16 +74,16 @@ def largest_columns(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def _nearest(view: ModelView) -> dict[str, Any]:
-    table = view.by_task
-    total = len(table)
+    rows = unit_rows(view.by_task)
+    total = len(rows)
     count = min(NEAREST, total - 1)
     nearest = np.zeros((total, count), dtype=np.intp)
     values = np.zeros((total, count))
     for start in range(0, total if count else 0, 1000):
         stop = min(start + 1000, total)
-        near = cosines(table[start:stop], table)
+        near = rows[start:stop] @ rows.T
         near[np.arange(stop - start), np.arange(start, stop)] = -np.inf
-        nearest[start:stop] = largest_columns(near, count)
+        nearest[start:stop] = _largest_columns(near, count)
         values[start:stop] = np.take_along_axis(near, nearest[start:stop], axis=1)
     return {"count": count, "task": packed(nearest, "u4"), "cosine": packed(values, "f4")}
 
@@ -98,10 +94,7 @@ def _map(view: ModelView) -> dict[str, Any]:
     most_columns = max(50, MAP_ENTRIES // len(rows.clusters))
     columns = BinnedAxis.by_cluster(view.values.T, view.feature_clusters, most_columns)
     entries = columns.mean(rows.mean(view.values).T).T
-    size = np.abs(entries)
-    most = float(size.max(initial=0.0))
-    # A few large weights must not make all others pale.
-    shown = float(np.quantile(size[size > 0], 0.98)) if most > 0 else 1.0
+    most = float(np.abs(entries).max(initial=0.0))
     steps = np.rint(entries / (most or 1.0) * LEVELS)
     return {
         "rows": _bins(rows),
@@ -109,7 +102,7 @@ def _map(view: ModelView) -> dict[str, Any]:
         "lines": lines,
         "features": features,
         "most": most,
-        "shown": shown,
+        "shown": colour_limit(entries),
         "entries": packed(steps, "i2"),
     }
 
@@ -123,7 +116,7 @@ def _bins(bins: BinnedAxis) -> dict[str, Any]:
     }
 
 
-def scores(tasks: list[str], comparison: Comparison) -> dict[str, Any]:
+def _scores(tasks: list[str], comparison: Comparison) -> dict[str, Any]:
     """Errors and signs of gains in the order of the model's tasks; NaN where not compared."""
     labels = np.array([str(label) for label in comparison.tasks.tolist()])
     codes = encode_tasks(np.array(tasks), labels)
@@ -136,10 +129,9 @@ def scores(tasks: list[str], comparison: Comparison) -> dict[str, Any]:
     def placed(values: np.ndarray) -> np.ndarray:
         return np.where(codes >= 0, np.asarray(values, dtype=float)[codes], np.nan)
 
-    names = ("model", *SIMPLE)
     return {
         "metric": comparison.metric,
         "rows": placed(comparison.train_rows),
-        "errors": {name: placed(comparison.errors[name]) for name in names},
+        "errors": {name: placed(comparison.errors[name]) for name in ("model", *SIMPLE)},
         "signs": {name: placed(comparison.task_signs(name)) for name in SIMPLE},
     }

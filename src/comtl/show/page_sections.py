@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation.compare_models import NAMES, Comparison
+from ..evaluation.compare_models import NAMES
+from ..evaluation.comparison import Comparison
 from ..models.task_model import TaskModel
 from ..phrases import count_noun
 from ..stacking.multitask import MultitaskModel

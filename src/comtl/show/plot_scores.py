@@ -1,4 +1,4 @@
-"""What a model is worth on held-out rows."""
+"""Curves of a fit and of a search, and errors on held-out rows."""
 
 from __future__ import annotations
 
@@ -6,17 +6,139 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..evaluation.compare_models import Comparison
-from .plot_axes import COLOURS, MOST_NAMES, name_places, new_axes, plain, require_comparison
+from ..evaluation.comparison import Comparison
+from ..models.search import CrossValidated
+from ..models.task_model import TaskModel
+from .plot_axes import COLOURS, MOST_NAMES, name_places, new_axes, plain
+from .views import choose_history, view
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MOST_FIGURES = 150
+"""Fields of a surface beyond which numbers in them could not be read."""
 STYLES = {
     "separate": (COLOURS[5], "s"),
     "pooled": (COLOURS[2], "^"),
     "model": (COLOURS[0], "o"),
 }
+
+
+def history(model: TaskModel, *, ax: Axes | None = None) -> Axes:
+    """Objective after each sweep, or the log marginal likelihood of a hierarchical model.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model that keeps its ``objective_history_``.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import HierarchicalRegressor, plot
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(40, 2)), np.repeat(["a", "b"], 20)
+    >>> model = HierarchicalRegressor().fit(X, X[:, 0] + rng.normal(size=40), task=task)
+    >>> plot.history(model).get_ylabel()
+    'log marginal likelihood'
+    """
+    view(model)
+    past = choose_history(model)
+    if past is None:
+        raise ValueError(
+            f"model is a {type(model).__name__}, which keeps no history; draw that of a member, "
+            "one of model.members_, or of a BiFactor, TriFactor or Hierarchical model."
+        )
+    ax = new_axes(ax)
+    marker = "." if len(past.values) <= 40 else ""
+    ax.plot(past.values, color=COLOURS[0], linewidth=1.6, marker=marker)
+    title = f"Fit of {type(model).__name__}: {past.ended}"
+    ax.set(title=title, xlabel=past.step, ylabel=past.label)
+    plain(ax)
+    return ax
+
+
+def sensitivity(search: CrossValidated, *, ax: Axes | None = None) -> Axes:
+    """Held-out loss by penalty and rank, the chosen setting marked.
+
+    With one rank a line with the standard deviation over the folds, else a surface.
+
+    Parameters
+    ----------
+    search : estimator
+        A fitted ``BiFactor…CV`` or ``TriFactor…CV``.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import BiFactorRegressorCV, plot
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(90, 4)), np.repeat([0, 1, 2], 30)
+    >>> y = X @ rng.normal(size=4) + rng.normal(size=90)
+    >>> model = BiFactorRegressorCV([1, 2], alphas=(0.01, 1.0, 100.0), cv=3)
+    >>> ax = plot.sensitivity(model.fit(X, y, task=task))
+    >>> ax.images[0].get_array().shape
+    (2, 3)
+    """
+    if not isinstance(search, CrossValidated) or "cv_results_" not in vars(search):
+        raise TypeError(
+            f"search must be a fitted BiFactor…CV or TriFactor…CV, got {type(search).__name__} "
+            "without cv_results_; fit one of these first."
+        )
+    settings = search.cv_results_["params"]
+    alphas = sorted({setting["alpha_task"] for setting in settings})
+    names = search._rank_names
+    ranks = sorted({tuple(setting[name] for name in names) for setting in settings})
+    table = np.full((2, len(ranks), len(alphas)), np.nan)
+    scores = (-search.cv_results_["mean_test_score"], search.cv_results_["std_test_score"])
+    for place, setting in enumerate(settings):
+        own = ranks.index(tuple(setting[name] for name in names))
+        table[:, own, alphas.index(setting["alpha_task"])] = [one[place] for one in scores]
+    table[~np.isfinite(table)] = np.nan
+    best = search.best_params_
+    row = ranks.index(tuple(best[name] for name in names))
+    column = alphas.index(best["alpha_task"])
+    ax = new_axes(ax)
+    if len(ranks) == 1:
+        ax.errorbar(range(len(alphas)), table[0, 0], table[1, 0], color=COLOURS[0], capsize=2.5)
+        ax.plot([column], [table[0, 0, column]], "*", color=COLOURS[5], markersize=13)
+        ax.set(ylabel="held-out loss")
+        plain(ax)
+    else:
+        _surface(ax, table[0], (row, column))
+        ax.set_yticks(range(len(ranks)), [" × ".join(map(str, rank)) for rank in ranks])
+        ax.set(ylabel=" × ".join(name.removeprefix("n_").replace("_", " ") for name in names))
+    turned = 45.0 if len(alphas) > 8 else 0.0
+    ax.set_xticks(range(len(alphas)), [f"{alpha:g}" for alpha in alphas], rotation=turned)
+    ax.set(xlabel="alpha_task", title="Held-out loss by setting (★ the chosen one)")
+    return ax
+
+
+def _surface(ax: Axes, losses: np.ndarray, best: tuple[int, int]) -> None:
+    image = ax.imshow(losses, cmap="cividis", origin="lower", aspect="auto")
+    ax.figure.colorbar(image, ax=ax, label="held-out loss")
+    finite = losses[np.isfinite(losses)]
+    middle = (finite.min() + finite.max()) / 2.0 if finite.size else 0.0
+    for (row, column), value in np.ndenumerate(losses):
+        chosen = (row, column) == best
+        if np.isfinite(value) and (chosen or losses.size <= MOST_FIGURES):
+            colour = "white" if value < middle else "black"
+            text = ("★ " if chosen else "") + f"{value:.3g}"
+            ax.text(column, row, text, ha="center", va="center", color=colour, fontsize="x-small")
 
 
 def task_errors(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
@@ -50,7 +172,7 @@ def task_errors(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['separate', 'pooled', 'model']
     """
-    errors = require_comparison(comparison).errors
+    errors = _require_comparison(comparison).errors
     known = np.flatnonzero(np.all([np.isfinite(errors[name]) for name in STYLES], axis=0))
     if not known.size:
         raise ValueError(
@@ -113,7 +235,7 @@ def calibration(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     >>> len(plot.calibration(found).lines[1].get_xdata())
     9
     """
-    require_comparison(comparison)
+    _require_comparison(comparison)
     if comparison.nominal is None or comparison.coverage is None:
         raise ValueError(
             "comparison is of a model without intervals; compare a HierarchicalRegressor or a "
@@ -131,3 +253,12 @@ def calibration(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     )
     plain(ax)
     return ax
+
+
+def _require_comparison(comparison: Any) -> Comparison:
+    if not isinstance(comparison, Comparison):
+        raise TypeError(
+            "comparison must be what comtl.evaluation.compare returned, got "
+            f"{type(comparison).__name__}."
+        )
+    return comparison

@@ -33,6 +33,11 @@ class ModelView:
     feature_clusters: np.ndarray
 
     @property
+    def feature_unit(self) -> str:
+        """What weights are for a change of: the unit of a feature, or its standard deviation."""
+        return "unit" if (self.spread == 1.0).all() else "standard deviation"
+
+    @property
     def lines(self) -> list[str]:
         """Name of each row of ``values``."""
         if not self.classes:
@@ -95,12 +100,10 @@ def choose_history(model: TaskModel) -> FitHistory | None:
     values = getattr(model, "objective_history_", None)
     if values is None:
         return None
-    names = ("objective", "sweep")
+    ended = "converged" if getattr(model, "converged_", False) else "stopped early"
     if isinstance(model, HierarchicalModel):
-        names = ("log marginal likelihood", "step")
-    return FitHistory(
-        *names, values, "converged" if getattr(model, "converged_", False) else "stopped early"
-    )
+        return FitHistory("log marginal likelihood", "step", values, ended)
+    return FitHistory("objective", "sweep", values, ended)
 
 
 def seriation_order(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
@@ -146,18 +149,13 @@ class BinnedAxis:
         return cls.of(seriation_order(values, clusters), clusters, most)
 
     @property
-    def single(self) -> bool:
-        """Whether every row has a bin of its own."""
-        return len(self.order) == len(self.clusters)
-
-    @property
     def borders(self) -> np.ndarray:
         """Bins at which another cluster begins."""
         return np.flatnonzero(np.diff(self.clusters)) + 1
 
     def mean(self, values: np.ndarray) -> np.ndarray:
         """Mean of the rows of each bin."""
-        if self.single:
+        if len(self.order) == len(self.clusters):
             return values[self.order]
         sums = np.add.reduceat(values[self.order], self.edges[:-1], axis=0)
         return sums / np.diff(self.edges)[:, None]
@@ -179,9 +177,10 @@ class BinnedAxis:
         return labels
 
 
-def cosines(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Cosine of each row with each of the others; zero for a row of zeros."""
-    return unit_rows(rows) @ unit_rows(others).T
+def colour_limit(values: np.ndarray) -> float:
+    """Size at which colours end: a few large values must not make all others pale."""
+    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+    return float(np.quantile(sizes, 0.98)) if sizes.size else 1.0
 
 
 def unit_rows(rows: np.ndarray) -> np.ndarray:

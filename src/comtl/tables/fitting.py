@@ -13,7 +13,8 @@ import pyarrow as pa
 import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
-from ..evaluation.compare_models import MANY_ROWS, Comparison, compare
+from ..evaluation.compare_models import MANY_ROWS, compare
+from ..evaluation.comparison import Comparison
 from ..evaluation.nonlinearity import MIN_LOG_EVIDENCE, nonlinearity_evidence
 from ..evaluation.reference_models import choose_hinges, simple_model
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor

@@ -13,7 +13,7 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from ..evaluation.compare_models import Comparison
+from ..evaluation.comparison import Comparison
 from ..evaluation.reference_models import choose_hinges
 from ..hierarchical.intervals_mixin import IntervalMixin
 from ..models.task_model import TaskModel
