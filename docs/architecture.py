@@ -32,7 +32,7 @@ WAYS = {
         "TaskModel.fit",
         "read_training",
         "build_problem",
-        "FactorFit.run",
+        "FactorFit.learn",
         "start_state",
         "alternate",
         "feature_step",

@@ -167,7 +167,7 @@ def test_a_worker_more_in_the_middle_changes_nothing(table, expected):
 
 
 def test_a_scheduler_that_goes_away(table, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr("comtl.engine.checkpoints.EVERY", 0.0)
+    monkeypatch.setattr("comtl.engine.progress.EVERY", 0.0)
     path = str(tmp_path / "fit")
     dX, dy, dt = cut(900, *table)
     with start(2) as cluster, Client(cluster), warnings.catch_warnings():

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, RepeatedKFold
 
 from comtl import MultitaskClassifier, MultitaskRegressor
-from comtl.engine import checkpoints
+from comtl.engine import progress
 from comtl.engine.problem import OutputColumns
 from comtl.losses import Squared
 from comtl.rows.fit_input import FitInput
@@ -193,7 +193,7 @@ def test_a_fit_with_two_levels_goes_on_from_its_checkpoint(tmp_path, monkeypatch
     X, y, task = draw(3.0)
     path = str(tmp_path / "fit")
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints.Checkpoint, "finish", lambda self: None)
+        patch.setattr(progress.Checkpoint, "finish", lambda self: None)
         whole = Values(cv=2, checkpoint=path).fit(X, y, task=task)
     calls = []
     for name in ("fit_fold", "fit_fold_above"):

@@ -13,7 +13,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import comtl
-from comtl.engine import checkpoints
+from comtl.engine import progress
 from comtl.models import grid
 from comtl.saving import ModelFileError
 from comtl.stacking import stack
@@ -28,7 +28,7 @@ y = np.einsum("ij,ij->i", X, W[task]) + 0.5 * rng.normal(size=180)
 """
 KILLED = """
 import os, signal, sys, comtl
-from comtl.engine.checkpoints import Checkpoint
+from comtl.engine.progress import Checkpoint
 left, path = int(sys.argv[1]), sys.argv[2]
 def counted(write):
     def put(self, name, value):
@@ -110,8 +110,8 @@ def left_behind(path, X, y, task):
     """A checkpoint of a fit that did not end."""
     model = comtl.BiFactorRegressor(2, random_state=0, checkpoint=path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoints, "EVERY", 0.0)
-        patch.setattr(checkpoints.Checkpoint, "finish", lambda self: None)
+        patch.setattr(progress, "EVERY", 0.0)
+        patch.setattr(progress.Checkpoint, "finish", lambda self: None)
         model.fit(X, y, task=task)
     assert os.path.exists(path)
     return model

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ..arrays import take
-from ..arrays.blocks import single_blas
 from ..engine.alternation import Iteration, Recipe, Schedule, alternate
 from ..engine.problem import Problem
 from ..engine.starts import start_state
@@ -27,17 +26,12 @@ class OneSlope(DirectFit):
     pooling: float | None
 
     def steps(
-        self,
-        problem: Problem,
-        schedule: Schedule,
-        seed: int,
-        factors: Factors | None = None,
+        self, problem: Problem, schedule: Schedule, seed: int, factors: Factors | None = None
     ) -> Iterator[Iteration]:
         if problem.labels is None:
             yield from super().steps(problem, schedule, seed, factors)
         else:
-            with single_blas():
-                yield from self.by_class(problem, problem.labels, schedule)
+            yield from self.by_class(problem, problem.labels, schedule)
 
     @abstractmethod
     def by_class(

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from ..arrays import Array, namespace, take, to_numpy
-from ..arrays.blocks import single_blas
 from ..clusters import cluster_rows
 from ..datafits.datafit import Datafit
 from ..datafits.rows_datafit import RowsDatafit
@@ -32,23 +31,16 @@ class SharedPoolFit(PoolFit):
     """A pool with one model for each task."""
 
     def steps(
-        self,
-        problem: Problem,
-        schedule: Schedule,
-        seed: int,
-        factors: Factors | None = None,
+        self, problem: Problem, schedule: Schedule, seed: int, factors: Factors | None = None
     ) -> Iterator[Iteration]:
         """Yield the best of several runs, round by round; earlier factors have no part in it."""
         datafit, rng = problem.datafit, np.random.default_rng(seed)
         count = self.ranks(datafit.n_features, datafit.n_tasks)[0]
         alpha = max(float(self.model.alpha), LEAST)
         fit = Rounds(problem, count, alpha, self.model.fit_intercept, self.model.tol)
-        with single_blas():
-            runs = [
-                list(fit.run(labels, schedule))
-                for labels in fit.starts(int(self.model.n_init), rng)
-            ]
-            yield from min(runs, key=lambda run: run[-1].objective)
+        starts = fit.starts(int(self.model.n_init), rng)
+        runs = [list(fit.run(labels, schedule)) for labels in starts]
+        yield from min(runs, key=lambda run: run[-1].objective)
 
     def within(
         self, fit: RowsDatafit, state: State, whitening: Array | None

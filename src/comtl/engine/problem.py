@@ -48,13 +48,9 @@ class Scaling:
     def linear(self, factors: Factors) -> LinearTasks:
         directions, shared = factors.feature_loadings, factors.shared
         centre_offset = factors.G @ (self.shift @ directions) + self.shift @ shared
+        intercepts = self.intercepts(factors.intercepts, centre_offset)
         scale = self.target_scale * self.inverse_scale
-        return LinearTasks(
-            scale[:, None] * directions,
-            factors.G,
-            scale * shared,
-            self.intercepts(factors.intercepts, centre_offset),
-        )
+        return LinearTasks(scale[:, None] * directions, factors.G, scale * shared, intercepts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ..arrays.blocks import single_blas
 from ..clusters import in_order
 from ..engine.alternation import Iteration, Recipe, Schedule
 from ..engine.problem import Problem
@@ -42,12 +41,8 @@ class LearnedFactors(FactorFit):
             # They see only the singular values of W, whose rank the shorter side sets:
             # columns beyond it are zero at every optimum, so they are left out of the fit.
             ranks = (min(ranks), min(ranks))
-        return Recipe(
-            penalties=penalties,
-            ranks=ranks,
-            shared=max(self.model.alpha_shared, LEAST) if self.model.shared else None,
-            intercept=self.model.fit_intercept,
-        )
+        shared = max(self.model.alpha_shared, LEAST) if self.model.shared else None
+        return Recipe(penalties, ranks, shared=shared, intercept=self.model.fit_intercept)
 
     def place(self) -> tuple[tuple[Any, ...], float]:
         return (self.model.alpha_feature,), self.model.alpha_task
@@ -101,11 +96,7 @@ class ThreeFactors(LearnedFactors):
         }
 
     def steps(
-        self,
-        problem: Problem,
-        schedule: Schedule,
-        seed: int,
-        factors: Factors | None = None,
+        self, problem: Problem, schedule: Schedule, seed: int, factors: Factors | None = None
     ) -> Iterator[Iteration]:
         """Yield the fit sweep by sweep; that of hard clusters is the best of several runs."""
         hard = any(penalty.discrete for penalty in self.penalties().values())
@@ -115,9 +106,8 @@ class ThreeFactors(LearnedFactors):
         from ..engine.cluster_exchange import best_of_starts
 
         recipe = self.recipe(problem.datafit.n_features, problem.datafit.n_tasks)
-        with single_blas():
-            like = problem.units.shift
-            yield from best_of_starts(problem.datafit, recipe, schedule, like=like, seed=seed)
+        like = problem.units.shift
+        yield from best_of_starts(problem.datafit, recipe, schedule, like=like, seed=seed)
 
     def clusters(self) -> tuple[int, int]:
         return int(self.model.n_feature_clusters), int(self.model.n_task_clusters)

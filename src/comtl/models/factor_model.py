@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -18,7 +18,7 @@ from ..arrays.blocks import single_blas
 from ..datafits.rows_datafit import RowsDatafit
 from ..engine.alternation import Iteration, Recipe, Schedule, alternate, resume
 from ..engine.problem import Problem, build_problem
-from ..engine.progress import SILENT, FitProgress, logger, progress_shown
+from ..engine.progress import SILENT, Checkpoint, FitProgress, logger, progress_shown
 from ..engine.starts import start_state
 from ..factors import Factors, State, padded
 from ..linear import OutputColumns
@@ -32,9 +32,6 @@ from ..rows.frames import is_frame
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from .task_model import TaskModel
-
-if TYPE_CHECKING:
-    from ..engine.checkpoints import Checkpoint
 
 
 class FactorFit(ABC):
@@ -124,30 +121,24 @@ class FactorFit(ABC):
         return problem if columns.index is None else replace(problem, labels=columns.label)
 
     def learn(
-        self, data: Observations, columns: OutputColumns, watch: FitProgress = SILENT
-    ) -> None:
-        """Fit the columns of weights to the observations."""
-
-        from ..engine.checkpoints import Checkpoint
-
-        kept = Checkpoint.of(self.checkpoint(), self.model, data)
-        self.run(self.problem(data, columns), data, columns, kept, watch)
-
-    def run(
         self,
-        problem: Problem,
         data: Observations,
         columns: OutputColumns,
-        kept: Checkpoint,
-        watch: FitProgress,
+        watch: FitProgress = SILENT,
+        *,
+        problem: Problem | None = None,
+        kept: Checkpoint | None = None,
         described: Callable[[Any], dict[str, Any]] = lambda model: dict(vars(model)),
     ) -> None:
-        """Alternate to the end and keep what came of it.
+        """Fit the columns of weights to the observations, and keep what came of it.
 
-        A run that was checkpointed goes on from there. Interrupted, the outermost model stays
-        where it is, and its checkpoint with it. ``described`` gives callbacks the attributes of
-        the outermost model, if the fit had ended there.
+        ``problem`` holds the observations where they are made ready already. A run that was
+        checkpointed goes on from there. Interrupted, the outermost model stays where it is, and
+        its checkpoint with it. ``described`` gives callbacks the attributes of the outermost
+        model, if the fit had ended there.
         """
+        kept = kept or Checkpoint.of(self.checkpoint(), self.model, data)
+        problem = problem or self.problem(data, columns)
         model = self.model
         history: list[float] = []
         step: Iteration | None = None
@@ -167,7 +158,7 @@ class FactorFit(ABC):
             return described(copied)
 
         try:
-            with progress_shown(model.verbose), single_blas():
+            with single_blas(), progress_shown(model.verbose):
                 for step in watch.iterate(steps, "sweep", more=more, fitted=fitted):
                     history.append(step.objective)
                     logger.info("sweep %d: objective %.10g", step.sweep, step.objective)
@@ -193,25 +184,15 @@ class FactorFit(ABC):
             )
 
     def steps(
-        self,
-        problem: Problem,
-        schedule: Schedule,
-        seed: int,
-        factors: Factors | None = None,
+        self, problem: Problem, schedule: Schedule, seed: int, factors: Factors | None = None
     ) -> Iterator[Iteration]:
         """Yield the fit sweep by sweep, from ``factors`` if given."""
-        recipe = self.recipe(problem.datafit.n_features, problem.datafit.n_tasks)
-        with single_blas():
-            start = start_state(
-                problem.datafit,
-                recipe,
-                schedule,
-                like=problem.units.shift,
-                init=self.init,
-                seed=seed,
-                factors=factors,
-            )
-            yield from alternate(problem.datafit, start, schedule)
+        datafit, like = problem.datafit, problem.units.shift
+        recipe = self.recipe(datafit.n_features, datafit.n_tasks)
+        start = start_state(
+            datafit, recipe, schedule, like=like, init=self.init, seed=seed, factors=factors
+        )
+        yield from alternate(datafit, start, schedule)
 
     def relations(self, state: State) -> tuple[Relation, Relation]:
         """Relations between features and between tasks."""

@@ -20,9 +20,8 @@ from sklearn.utils import check_random_state
 from ..arrays import DENSE_BYTES
 from ..arrays.blocks import single_blas
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.checkpoints import Checkpoint
 from ..engine.problem import Problem, grams_of
-from ..engine.progress import FitProgress, logger
+from ..engine.progress import Checkpoint, FitProgress, logger
 from ..linear import OutputColumns
 from ..phrases import warn_caller
 from ..rows.observations import Observations
@@ -98,7 +97,8 @@ class Fold:
             if screen:
                 inner = replace(schedule.inner, tol=max(schedule.inner.tol, SCREENING_INNER_TOL))
                 schedule = replace(schedule, tol=SCREENING_TOL_FACTOR * schedule.tol, inner=inner)
-            *_, step = algorithm.steps(self.problem, schedule, seed, earlier)
+            with single_blas():
+                *_, step = algorithm.steps(self.problem, schedule, seed, earlier)
             if screen:
                 earlier = step.state.factors
             algorithm.keep(step, [], self.problem, self.train, self.columns, seed)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.checkpoints import Checkpoint
-from ..engine.progress import SILENT, FitProgress, progress_shown
+from ..engine.progress import SILENT, Checkpoint, FitProgress, progress_shown
 from ..linear import OutputColumns
 from ..parameters import require_integer, require_number
 from ..rows.fit_input import FitInput
@@ -181,14 +180,12 @@ class CrossValidated(TaskModel):
         refitted = models[best]
         for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
             setattr(refitted, name, getattr(self, name))
-        algorithm = refitted._algorithm
-        problem = algorithm.problem(data, columns)
         attributes = dict(vars(self))
 
         def described(model: TaskModel) -> dict[str, Any]:
             return {**attributes, "best_estimator_": model}
 
-        algorithm.run(problem, data, columns, found.kept, watch, described=described)
+        refitted._algorithm.learn(data, columns, watch, kept=found.kept, described=described)
         self.best_estimator_ = refitted
         self.best_params_ = grid[best]
         # Settings that an interruption left out have an infinite loss.

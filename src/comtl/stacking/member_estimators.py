@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.checkpoints import Checkpoint
 from ..engine.problem import Problem
-from ..engine.progress import SILENT
 from ..hierarchical.coregionalised import CentredProblem, CoregionalisedRidge, has_room
 from ..hierarchical.hierarchical_model import HierarchicalModel
 from ..hierarchical.population import too_wide
@@ -99,7 +97,7 @@ class FactorMember:
             return FittedEstimator(model)
         key = "problem", type(model._loss())
         problem = shared.once(key, lambda: self._problem(shared))
-        model._algorithm.run(problem, data, columns, Checkpoint.of(None, model, data), SILENT)
+        model._algorithm.learn(data, columns, problem=problem)
         return FittedEstimator(model)
 
     def _problem(self, shared: Shared) -> Problem:

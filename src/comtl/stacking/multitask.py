@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, asarray_like, device_name, namespace, on_device
-from ..engine.checkpoints import Checkpoint
 from ..engine.problem import Scaling, row_weights
-from ..engine.progress import FitProgress, logger, progress_shown
+from ..engine.progress import Checkpoint, FitProgress, logger, progress_shown
 from ..linear import LinearTasks, OutputColumns
 from ..models.display import names_of_features
 from ..models.task_model import TaskModel

@@ -18,8 +18,7 @@ from sklearn.utils.validation import _num_samples
 
 from ..arrays import to_numpy
 from ..arrays.blocks import single_blas
-from ..engine.checkpoints import Checkpoint
-from ..engine.progress import SILENT, FitProgress, logger
+from ..engine.progress import SILENT, Checkpoint, FitProgress, logger
 from ..linear import OutputColumns
 from ..losses import Loss
 from ..phrases import warn_caller
