@@ -1,7 +1,8 @@
 """Penalties of a factor, by their public names, and the relations that a factor learns."""
 
 from .constraints import Constraint, Membership, Simplex
-from .entrywise import L1, ElasticNet, Free, NonNegative, Ridge
+from .elastic_net import ElasticNet
+from .entrywise import L1, Free, NonNegative, Ridge
 from .learned_relation import LearnedRelation
 from .penalty import LEAST, Penalty, rotation_invariant
 
