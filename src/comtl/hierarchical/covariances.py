@@ -79,9 +79,9 @@ class EffectCovariance:
     @cached_property
     def eigen(self) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues and eigenvectors, of the effects that are random."""
-        varying = np.flatnonzero(np.diagonal(self.matrix))
-        values, vectors = np.linalg.eigh(self.matrix[np.ix_(varying, varying)])
-        basis = np.zeros((len(self.matrix), len(varying)))
+        varying = self.matrix.diagonal() != 0.0
+        values, vectors = np.linalg.eigh(self.matrix[varying][:, varying])
+        basis = np.zeros((len(varying), len(values)))
         basis[varying] = vectors
         return np.maximum(values, MIN_VARIANCE), basis
 
@@ -93,7 +93,7 @@ class EffectCovariance:
 
     def rescaled(self, scales: np.ndarray) -> EffectCovariance:
         """Return the covariance of the effects, each times its scale."""
-        return EffectCovariance(_floored(self.matrix * np.outer(scales, scales), self.matrix))
+        return EffectCovariance(_floored(self.matrix * (scales[:, None] * scales), self.matrix))
 
     def extrapolated(self, before: EffectCovariance, share: float) -> EffectCovariance:
         """Return a covariance beyond this one, on the geodesic from an earlier one."""
@@ -107,29 +107,21 @@ class EffectCovariance:
     def raised(self, least: float) -> EffectCovariance:
         """Return the covariance with so much more of all slopes that none varies less."""
         lack = max(least - float(np.linalg.eigvalsh(self.matrix[:-1, :-1])[0]), 0.0)
-        return EffectCovariance(
-            self.matrix + np.diag(np.append(np.full(self.n_features, lack), 0.0))
-        )
+        slopes = np.append(np.ones(self.n_features), 0.0)
+        return EffectCovariance(self.matrix + np.diag(lack * slopes))
 
 
 def _floored(matrix: np.ndarray, varying: np.ndarray) -> np.ndarray:
-    """Keep the variances of the effects that vary above the least."""
-    lack = np.maximum(MIN_VARIANCE - np.diagonal(matrix), 0.0)
-    return matrix + np.diag(np.where(np.diagonal(varying) > 0.0, lack, 0.0))
+    """Raise, in place, the variances of effects that vary in another matrix to the least."""
+    low = (matrix.diagonal() < MIN_VARIANCE) & (varying.diagonal() > 0.0)
+    matrix[low, low] = MIN_VARIANCE
+    return matrix
 
 
 @dataclass(frozen=True, eq=False)
 class CovarianceFamily(ABC):
-    """Covariances of one structure, with an inverse-Wishart prior where ``center`` is given.
-
-    Parameters
-    ----------
-    n_components : int
-        Directions of the families that have some.
-    prior_weight : float or None
-        Tasks that the prior counts for; None: as many as features.
-    center : ndarray of shape (P + 1,) or None
-        Diagonal of the covariance that the prior favours.
+    """Covariances of one structure, with an inverse-Wishart prior where ``center`` is given: the
+    diagonal of the covariance that it favours.
     """
 
     n_components: int = 2
@@ -185,7 +177,9 @@ class InterceptOnly(CovarianceFamily):
     """A random intercept, and slopes in common."""
 
     def project(self, moment: np.ndarray) -> np.ndarray:
-        return np.diag(np.append(np.zeros(len(moment) - 1), moment[-1, -1]))
+        matrix = np.zeros_like(moment)
+        matrix[-1, -1] = moment[-1, -1]
+        return matrix
 
     def groups(self, size: int) -> np.ndarray:
         return np.zeros(size, dtype=np.intp)
@@ -195,7 +189,7 @@ class Isotropic(CovarianceFamily):
     """One variance for all slopes."""
 
     def project(self, moment: np.ndarray) -> np.ndarray:
-        variances = np.diagonal(moment).copy()
+        variances = moment.diagonal().copy()
         variances[:-1] = variances[:-1].mean()
         return np.diag(variances)
 
@@ -207,7 +201,7 @@ class Diagonal(CovarianceFamily):
     """A variance for each slope."""
 
     def project(self, moment: np.ndarray) -> np.ndarray:
-        return np.diag(np.diagonal(moment))
+        return np.diag(moment.diagonal())
 
     def groups(self, size: int) -> np.ndarray:
         return np.arange(size)

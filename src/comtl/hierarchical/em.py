@@ -18,6 +18,7 @@ from ..engine.extrapolation import StepLength
 from .covariances import (
     MIN_VARIANCE,
     CovarianceFamily,
+    EffectCovariance,
     InterceptOnly,
     Isotropic,
     extrapolate_variance,
@@ -122,11 +123,11 @@ def maximise(
             step_length = step_length.after(ahead is not stage)
         fresh = _advanced(family, ahead, number)
         path.append(fresh.objective)
-        done = _remaining_gain(path) <= tol * likelihood.n_rows
-        last, stage = stage.prior, replace(fresh, converged=done)
-        yield stage
-        if done:
+        if _remaining_gain(path) <= tol * likelihood.n_rows:
+            yield replace(fresh, converged=True)
             return
+        last, stage = stage.prior, fresh
+        yield stage
 
 
 def _remaining_gain(path: list[float]) -> float:
@@ -170,15 +171,18 @@ def _advanced(family: CovarianceFamily, stage: EMIteration, step: int) -> EMIter
     tasks, size = posterior.effects.shape
     covariance = family.estimate(posterior.moments, tasks)
     variance, bold = _mean_variances(prior, posterior)
-    plain = replace(prior, covariance=covariance, mean_variance=variance)
+
+    def advanced(covariance: EffectCovariance, variance: float, gain: float) -> EMIteration:
+        fresh = Prior(covariance, prior.noise, prior.residual_variance, variance)
+        return _stage(*stage.likelihood.updated(fresh, posterior, gain), family, step)
+
     # Scales are fitted to the rows alone; a prior has its say in the plain steps between.
-    if not family.weight or step % 2:
+    if family.center is None or step % 2:
         scales, gain = _scales(posterior, family.groups(size))
-        expanded = replace(plain, covariance=covariance.rescaled(scales), mean_variance=bold)
-        fresh = _stage(*stage.likelihood.updated(expanded, posterior, gain), family, step)
-        if fresh.objective >= stage.objective:
-            return fresh
-    return _stage(*stage.likelihood.updated(plain, posterior, 0.0), family, step)
+        expanded = advanced(covariance.rescaled(scales), bold, gain)
+        if expanded.objective >= stage.objective:
+            return expanded
+    return advanced(covariance, variance, 0.0)
 
 
 def _mean_variances(prior: Prior, posterior: Posterior) -> tuple[float, float]:
@@ -190,7 +194,7 @@ def _mean_variances(prior: Prior, posterior: Posterior) -> tuple[float, float]:
     if not np.isfinite(prior.mean_variance):
         return prior.mean_variance, prior.mean_variance
     squares = posterior.mean[:-1] ** 2
-    variances = np.diagonal(posterior.mean_covariance)[:-1]
+    variances = posterior.mean_covariance.diagonal()[:-1]
     plain = max(float(np.mean(squares + variances)), MIN_COMMON_VARIANCE)
     determined = float(np.sum(1.0 - variances / prior.mean_variance))
     bold = float(np.sum(squares)) / max(determined, MIN_COMMON_VARIANCE)

@@ -68,15 +68,16 @@ class Gaussian(Likelihood):
         return estimable_directions(self.data.pooled_gram)
 
     def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
-        counts, tasks = self.data.counts, len(self.data.counts)
-        least = MIN_NOISE * self.start_noise
-        if not self.heteroscedastic:
+        tasks, least = len(prior.noise), MIN_NOISE * self.start_noise
+        if self.heteroscedastic:
+            common = max(tasks / float((1.0 / prior.noise).sum()), least)
+            squares = posterior.squares + NOISE_WEIGHT * common
+            noise = np.maximum(squares / (self.data.counts + NOISE_WEIGHT), least)
+        else:
             left = float(posterior.squares.sum()) - gain * prior.residual_variance
-            common = max(left / float(counts.sum()), least)
-            return self, replace(prior, noise=np.full(tasks, common), residual_variance=common)
-        common = max(tasks / float((1.0 / prior.noise).sum()), least)
-        noise = (posterior.squares + NOISE_WEIGHT * common) / (counts + NOISE_WEIGHT)
-        return self, replace(prior, noise=np.maximum(noise, least), residual_variance=common)
+            common = max(left / self.n_rows, least)
+            noise = np.full(tasks, common)
+        return self, Prior(prior.covariance, noise, common, prior.mean_variance)
 
     def log_prior(self, prior: Prior) -> float:
         if not self.heteroscedastic:
@@ -84,11 +85,11 @@ class Gaussian(Likelihood):
         ratio = prior.residual_variance / prior.noise
         return 0.5 * NOISE_WEIGHT * float((np.log(ratio) - ratio).sum())
 
-    @property
+    @cached_property
     def n_rows(self) -> float:
         return float(self.data.counts.sum())
 
-    @property
+    @cached_property
     def start_noise(self) -> float:
         return 0.5 * max(self.data.energy / self.n_rows, 1e-12)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,18 +17,8 @@ MIN_ESTIMABLE = 1e-10
 @saved
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Variances of the random effects, the fixed effects and the residuals.
-
-    Parameters
-    ----------
-    covariance : EffectCovariance
-        Covariance of the random effects.
-    noise : ndarray of shape (T,)
-        Residual variance of each task.
-    residual_variance : float
-        Residual variance that tasks have in common.
-    mean_variance : float
-        Variance of the common slopes; infinite where they are fixed effects.
+    """Covariance of the random effects, residual variances of each task and in common, and the
+    variance of the common slopes: infinite where they are fixed effects.
     """
 
     covariance: EffectCovariance
@@ -35,47 +26,38 @@ class Prior:
     residual_variance: float
     mean_variance: float
 
-    @property
+    @cached_property
     def mean_precision(self) -> np.ndarray:
         """Prior precision of the common slopes, and of the common intercept, which is free."""
-        slopes = np.full(self.covariance.n_features, 1.0 / self.mean_variance)
-        return np.append(slopes, 0.0)
+        precision = np.full(self.covariance.n_features + 1, 1.0 / self.mean_variance)
+        precision[-1] = 0.0
+        return precision
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
     """Fixed effects ``β`` and random effects ``u_t`` given the rows.
 
-    Parameters
-    ----------
-    log_evidence : float
-        Logarithm of the restricted likelihood.
-    mean, mean_covariance
-        Of ``β``.
-    effects : ndarray of shape (T, q)
-        Means of ``u_t``.
-    covariances : ndarray of shape (T, q, q) or None
-        Covariances of ``β + u_t``, if they are a by-product.
-    moments : ndarray of shape (q, q)
-        Sum of ``E[u_t u_tᵀ]``.
-    squares : ndarray of shape (T,)
-        Expected squared errors of each task's rows.
-    pull, stiffness : ndarrays of shape (q,) and (q, q)
-        Expected errors as a quadratic of the scales of the effects.
-    score_variances : ndarray of shape (T, m) or None
-        Variances of the scores of each task's rows, if they are a by-product.
+    Covariances of weights and scores are there if they are a by-product.
     """
 
     log_evidence: float
+    """Logarithm of the restricted likelihood."""
     mean: np.ndarray
     mean_covariance: np.ndarray
     effects: np.ndarray
+    """Means of ``u_t``, ``(T, q)``."""
     covariances: np.ndarray | None
+    """Of ``β + u_t``, ``(T, q, q)``."""
     moments: np.ndarray
+    """Sum of ``E[u_t u_tᵀ]``."""
     squares: np.ndarray
+    """Expected squared errors of each task's rows."""
     pull: np.ndarray
     stiffness: np.ndarray
+    """Expected errors as a quadratic of the scales of the effects."""
     score_variances: np.ndarray | None = None
+    """Of each task's rows, ``(T, m)``."""
 
     @property
     def weights(self) -> np.ndarray:
@@ -90,10 +72,9 @@ def restricted_likelihood(
     common: CommonEffects,
     quadratic: float,
 ) -> float:
-    """Logarithm of the restricted likelihood of rows of ``counts`` weights.
-
-    ``inner`` are the matrices whose determinants tell of the random effects; ``quadratic`` are the
-    squares of residuals and effects, over their variances.
+    """Logarithm of the restricted likelihood of rows of ``counts`` weights, from the matrices whose
+    determinants tell of the random effects and the squares of residuals and effects, over their
+    variances.
     """
     precision = prior.mean_precision
     free = 1 if np.isfinite(prior.mean_variance) else common.n_directions

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -54,9 +55,15 @@ class TaskGrams(TaskData):
 
     sums: GramDatafit
 
+    @cached_property
+    def gram(self) -> np.ndarray:
+        """Second moments of the rows of each task, ``(T, q, q)``."""
+        tasks, size = self.sums.moment.shape
+        return np.broadcast_to(self.sums.gram, (tasks, size, size))
+
     @property
     def counts(self) -> np.ndarray:
-        return np.broadcast_to(self.sums.gram[:, -1, -1], (self.sums.n_tasks,))
+        return self.gram[:, -1, -1]
 
     @property
     def energy(self) -> float:
@@ -76,8 +83,7 @@ class TaskGrams(TaskData):
         root = prior.covariance.root
         width = root.shape[1]
         precision = 1.0 / prior.noise
-        gram = np.broadcast_to(self.sums.gram, (tasks, size, size))
-        scaled = precision[:, None, None] * gram
+        scaled = precision[:, None, None] * self.gram
         flat = scaled.reshape(tasks * size, size)
         inner = np.eye(width) + root.T @ (flat @ root).reshape(tasks, size, width)
         inverse = np.linalg.inv(inner)
@@ -97,7 +103,7 @@ class TaskGrams(TaskData):
         around = own + spread @ np.swapaxes(shrink, 1, 2)
         total = around + covariance - spread - np.swapaxes(spread, 1, 2)
         weights = mean + effects
-        image = (gram @ weights[:, :, None])[:, :, 0]
+        image = (self.gram @ weights[:, :, None])[:, :, 0]
         errors = self.sums.energy + np.einsum("tq,tq->t", weights, image - 2.0 * self.sums.moment)
         # As sums of squares: a difference of large numbers would lose it where the noise is small.
         quadratic = float(precision @ errors) + float(np.vdot(latent, latent))
@@ -109,7 +115,7 @@ class TaskGrams(TaskData):
             effects,
             total,
             moments=effects.T @ effects + around.sum(axis=0),
-            squares=errors + np.einsum("tqr,tqr->t", gram, total),
+            squares=errors + np.einsum("tqr,tqr->t", self.gram, total),
             # E[u (c - A β)] and E[A ∘ u uᵀ].
             pull=np.einsum("tq,tq->q", effects, gap) + np.einsum("tqr,tqr->q", scaled, spread),
             stiffness=np.einsum("tqr,tqr->qr", scaled, outer),
