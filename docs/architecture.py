@@ -44,7 +44,7 @@ WAYS = {
         "TaskModel.fit",
         "read_training",
         "FitInput.splits",
-        "MultitaskModel._choose_basis",
+        "MultitaskModel._fit",
         "default_members",
         "fit_stack",
         "cross_fit",

@@ -15,6 +15,7 @@ from comtl.losses import Squared
 from comtl.rows.fit_input import FitInput
 from comtl.stacking import stack as stack_module
 from comtl.stacking.default_members import default_members
+from comtl.stacking.fitted_stack import FittedStack
 from comtl.stacking.hinges import Hinges
 from comtl.stacking.members import MemberRows, Predicted, Shape
 from comtl.stacking.stack import FoldRun, fit_stack
@@ -42,9 +43,6 @@ class Boosted:
     name = "boosted"
     level = 1
     seen: list = field(default_factory=list)
-
-    def suits(self, shape):
-        return not shape.sparse and not shape.on_device
 
     def fit(self, rows, shared, base):
         self.seen.append((rows, base))
@@ -84,7 +82,7 @@ def stacked(members, X, y, task, splits):
     given = FitInput(X, y, task)
     data = given.read(schema)
     rows = StackRows.of(given, schema, data, Hinges.none())
-    return fit_stack(rows, Shape.of(data), members, splits, Squared(), FoldRun()), data
+    return fit_stack(rows, members, splits, Squared(), FoldRun()), data
 
 
 def test_a_member_sees_predictions_made_without_the_row():
@@ -110,11 +108,11 @@ def test_a_member_sees_predictions_made_without_the_row():
         np.testing.assert_array_equal(one.scores, other.scores[:, :3])
         assert not np.array_equal(found.parts[number - 1].scores, stack.parts[number - 1].scores)
     trees.seen.clear()
-    fitted = stack.fit_members(data)
+    fitted = FittedStack.of(stack, data)
     ((rows, base),) = trees.seen
     assert len(rows.y) == len(base.score) == len(y)
     rows = MemberRows.of(data, data.tasks, OutputColumns.of(data))
-    found = fitted.score(rows)
+    found = fitted.blends[-1](fitted.predicted(rows))
     assert np.mean((found.score - data.y) ** 2) < 2.0
     assert found.coef.shape == X.shape
 

@@ -24,7 +24,7 @@ from .saving import load
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .stacking.multitask_estimators import MultitaskClassifier, MultitaskRegressor
+    from .stacking.multitask import MultitaskClassifier, MultitaskRegressor
 
 _MODULES = frozenset({"datasets", "evaluation", "plot", "tables"})
 _STACKS = frozenset({"MultitaskClassifier", "MultitaskRegressor"})
@@ -36,7 +36,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f".{name}", __name__)
     if name in _STACKS:
-        return getattr(import_module(".stacking.multitask_estimators", __name__), name)
+        return getattr(import_module(".stacking.multitask", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

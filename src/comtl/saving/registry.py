@@ -21,8 +21,8 @@ _FORMER: dict[str, tuple[type, Callable[[Fields], Fields]]] = {}
 NUMBERS = {float: int | float | np.floating | np.integer, int: int | np.integer}
 """What a field of numbers may hold, but no bool."""
 MODULES = {
-    "MultitaskClassifier": "comtl.stacking.multitask_estimators",
-    "MultitaskRegressor": "comtl.stacking.multitask_estimators",
+    "MultitaskClassifier": "comtl.stacking.multitask",
+    "MultitaskRegressor": "comtl.stacking.multitask",
     "TableModel": "comtl.tables.table_model",
     "Encoder": "comtl.tables.encoder",
     "Column": "comtl.tables.columns",

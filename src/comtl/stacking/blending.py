@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.optimize import minimize, nnls
 
 from ..losses import Logistic, Loss
+from ..saving.registry import saved
+from .members import Predicted
 
 CHANCE = 4.0
 """Of how many weights the noise may be what the best ones gain over a single member; see
@@ -14,6 +19,35 @@ benchmarks/bench_stacking.md."""
 MIN_GAIN_SE = 0.5
 """Standard errors beyond which a gain counts as more than chance. With fewer, linear tables are
 given hinges more often; with two, small nonlinear ones get none; see benchmarks/bench_bends.md."""
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class Blend:
+    """Weighted sum of what members predict."""
+
+    weights: dict[str, float]
+    shift: float
+
+    @classmethod
+    def of(cls, names: Sequence[str], shares: np.ndarray, shift: float) -> Blend:
+        """Blend of the members that have a weight."""
+        named = zip(names, shares.tolist(), strict=True)
+        return cls({name: share for name, share in named if share > 0.0}, shift)
+
+    def __call__(self, said: Mapping[str, Predicted]) -> Predicted:
+        """Score, and coefficients of the linear members, of what members predict."""
+        chosen = [(share, said[name]) for name, share in self.weights.items()]
+        blank = next((0.0 * one.score for one in said.values()), np.zeros(1))
+        score = sum((share * one.score for share, one in chosen), blank + self.shift)
+        linear = [(share, one) for share, one in chosen if one.table is not None]
+        if not linear:
+            return Predicted(score)
+
+        def table() -> np.ndarray:
+            return np.sum([share * one.table() for share, one in linear if one.table], axis=0)
+
+        return Predicted(score, linear[0][1].column, table)
 
 
 def blend_squared(

@@ -75,6 +75,11 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
         members += _hierarchical(kinds["hierarchical"], shape, classification=classification)
     if min(P, T) < 2:
         return members
+    if related and shape.on_device:
+        raise TypeError(
+            f"X has {P} features and there are {T} tasks: some members for tables so wide work on "
+            "arrays of NumPy alone. Convert them first, or use BiFactor models."
+        )
     if related:
         # Cheaper than a Gram for each task.
         members.append(WideMember("independent", kinds["related"](0, rest=1.0, **scaled)))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..arrays import device_name, on_device
 from ..saving.registry import saved
 
 KNOTS = (0.2, 0.4, 0.6, 0.8)
@@ -41,6 +42,11 @@ class Hinges:
     @classmethod
     def of(cls, X: Any, weights: np.ndarray) -> Hinges:
         """Hinges for the continuous columns of rows with these weights, dense or sparse."""
+        if on_device(X):
+            raise TypeError(
+                f'basis="hinges" looks for hinges on the host, but X lies in {device_name(X)}; '
+                "leave basis=None, or pass arrays of NumPy."
+            )
         found = [_knots(*column) for column in _columns(X, np.asarray(weights, dtype=np.float64))]
         columns = np.repeat(np.arange(len(found)), [len(knots) for knots in found])
         return cls(columns, np.concatenate([np.zeros(0), *found]))

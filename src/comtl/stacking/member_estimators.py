@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..engine.problem import Problem
-from ..hierarchical.coregionalised import CentredProblem, CoregionalisedRidge, has_room
+from ..hierarchical.coregionalised import CentredProblem, CoregionalisedRidge
 from ..hierarchical.hierarchical_model import HierarchicalModel
-from ..hierarchical.population import too_wide
 from ..linear import LinearTasks
 from ..models.task_model import TaskModel
 from ..rows.reading import encode_tasks
 from ..saving.registry import saved
-from .members import Fitted, MemberRows, Predicted, Shape, Shared
+from .members import Fitted, MemberRows, Predicted, Shared
 
 
 @saved
@@ -52,10 +51,6 @@ class HierarchicalMember:
     model: HierarchicalModel
     level: int = 0
 
-    def suits(self, shape: Shape) -> bool:
-        """Unless covariances of the features are too large."""
-        return not too_wide(shape.n_features, shape.n_columns)
-
     def fit(self, rows: MemberRows, shared: Shared, base: Predicted | None) -> FittedEstimator:
         """Fit to rows that are scaled once for all; factors come in the order of their number."""
         model = copy.copy(self.model)
@@ -80,10 +75,6 @@ class FactorMember:
     name: str
     model: TaskModel
     level: int = 0
-
-    def suits(self, shape: Shape) -> bool:
-        """Always."""
-        return True
 
     @property
     def _shares(self) -> bool:
@@ -120,10 +111,6 @@ class WideMember:
     name: str
     model: CoregionalisedRidge
     level: int = 0
-
-    def suits(self, shape: Shape) -> bool:
-        """On the host, where weights and relations have room."""
-        return has_room(shape.n_features, shape.n_columns) and not shape.on_device
 
     def fit(self, rows: MemberRows, shared: Shared, base: Predicted | None) -> FittedEstimator:
         """Solve for the weights of one covariance."""

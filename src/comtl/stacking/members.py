@@ -127,9 +127,6 @@ class Member(Protocol):
     @property
     def level(self) -> int: ...
 
-    def suits(self, shape: Shape) -> bool:
-        """Whether it can be fitted to so many rows, features and tasks at all."""
-
     def fit(self, rows: MemberRows, shared: Shared, base: Predicted | None) -> Fitted:
         """Fit to targets; ``base`` has what the stack below predicts of them, out of fold."""
 

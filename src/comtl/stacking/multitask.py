@@ -1,31 +1,62 @@
-"""What the stacked estimators share: members on folds, their weights, one linear model of them."""
+"""The models to reach for first: stacks of many members, combined into one linear model."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from scipy.special import expit
 
-from ..arrays import Array, asarray_like, device_name, namespace, on_device
+from ..arrays import Array, asarray_like, namespace, on_device, weighted_mean
 from ..engine.problem import Scaling, row_weights
 from ..engine.progress import Checkpoint, FitProgress, logger, progress_shown
+from ..hierarchical.intervals_mixin import IntervalMixin
 from ..linear import LinearTasks, OutputColumns
+from ..losses import Logistic, Squared
+from ..models import fields as of
 from ..models.display import names_of_features
+from ..models.outputs import ClassifierOutputs
 from ..models.task_model import TaskModel
+from ..parameters import Doc, documented, former_name, one_of
 from ..rows.design import Design
 from ..rows.fit_input import FitInput
-from ..rows.folds import Split
 from ..rows.observations import Observations
-from .blending import exceeds_noise
+from ..saving import ModelFileError
+from ..saving.registry import belongs
+from .blending import row_counts
 from .default_members import default_members
+from .fitted_stack import FittedStack
 from .hinges import Hinges
+from .intervals import ErrorModel
 from .member_estimators import public_member
 from .members import Member, Shape
-from .stack import FittedStack, FoldRun, NonlinearPart, Stack, fit_stack, unless_interrupted
+from .stack import FoldRun, Stack, fit_stack, unless_interrupted
 from .stack_rows import StackRows
+from .thresholds import METRICS, best_thresholds
+
+Basis = Annotated[
+    str | None,
+    one_of(None, "hinges"),
+    Doc(
+        '"hinges" also tries columns of ten values or more with hinges at four quantiles, and '
+        "keeps them where they are better on rows that the members did not see, by more than "
+        "chance explains. ``coef_`` and ``feature_clusters_`` then hold the columns of X first and "
+        "the hinges after them; ``coef_frame()`` names them."
+    ),
+]
+CV = Annotated[
+    Any,
+    Doc(
+        "Folds on which the members are compared. An int splits every task (and every class in it) "
+        "into that many parts; the folds depend on nothing else.",
+        "int, splitter or list of splits",
+    ),
+]
+Jobs = Annotated[int | None, Doc("Members fitted at the same time, in processes of joblib.")]
 
 
 class MultitaskModel(TaskModel):
@@ -47,7 +78,7 @@ class MultitaskModel(TaskModel):
 
     members_: dict[str, Any]
     weights_: dict[str, float]
-    _nonlinear: NonlinearPart | None
+    _nonlinear: FittedStack | None
 
     # Declared for type checkers; the final classes are dataclasses of their parameters.
     basis: str | None
@@ -56,16 +87,12 @@ class MultitaskModel(TaskModel):
     checkpoint: str | None
     verbose: int
 
+    def _loss(self) -> Logistic | Squared:
+        return Logistic() if self._classification else Squared()
+
     def _members(self, shape: Shape) -> Sequence[Member]:
         """Members to choose from."""
-        members = default_members(shape, classification=self._classification)
-        if shape.on_device and not all(one.suits(shape) for one in members):
-            raise TypeError(
-                f"X has {shape.n_features} features and there are {shape.n_columns} tasks: some "
-                "members for tables so wide work on arrays of NumPy alone. Convert them first, or "
-                "use BiFactor models."
-            )
-        return members
+        return default_members(shape, classification=self._classification)
 
     def _check_data(self, data: Observations) -> None:
         """Refuse observations that the parameters do not suit."""
@@ -77,44 +104,29 @@ class MultitaskModel(TaskModel):
         splits = rows.splits(copy.copy(self), self.cv)
         n_jobs = None if on_device(data.X) else self.n_jobs  # or each would copy the rows
         run = FoldRun(n_jobs, Checkpoint.of(self.checkpoint, self, data), watch)
-        with progress_shown(self.verbose):
-            stack = self._choose_basis(rows, data, splits, run)
-            logger.info("weights: %s", stack.weights)
-            data = stack.rows.prepared(data)
-            fitted = stack.fit_members(data)
-        self._keep(stack, fitted, data)
-        run.kept.finish()
-
-    def _choose_basis(
-        self, rows: FitInput, data: Observations, splits: Sequence[Split], run: FoldRun
-    ) -> Stack:
-        """Stack on the columns as they are, or with hinges where these are better."""
 
         def stack_on(hinges: Hinges) -> Stack:
-            shape = Shape.of(data, further=len(hinges.columns))
             own = StackRows.of(rows, self, data, hinges)
-            return fit_stack(own, shape, self._members(shape), splits, self._loss(), run)
+            members = self._members(Shape.of(data, further=len(hinges.columns)))
+            return fit_stack(own, members, splits, self._loss(), run)
 
         straight, *bent = self._bases(data)
-        best = stack_on(straight)
-        for hinges in bent if best.complete else []:
-            new = unless_interrupted(partial(stack_on, hinges), run.watch, "hinges")
-            if new is None or not new.complete:
-                break
-            if exceeds_noise(best.losses - new.losses, new.held.weights):
-                best = new
-        return best
+        with progress_shown(self.verbose):
+            stack = stack_on(straight)
+            for hinges in bent if stack.complete else []:
+                new = unless_interrupted(partial(stack_on, hinges), watch, "hinges")
+                if new is not None and new.complete and new.beats(stack):
+                    stack = new
+            logger.info("weights: %s", stack.weights)
+            data = stack.rows.prepared(data)
+            fitted = FittedStack.of(stack, data)
+        self._keep(stack, fitted, data)
+        run.kept.finish()
 
     def _bases(self, data: Observations) -> list[Hinges]:
         """Features to choose from: the columns as they are, and with hinges if asked for."""
         if self.basis is None:
             return [Hinges.none()]
-        if on_device(data.X):
-            raise TypeError(
-                'basis="hinges" looks for hinges on the host, but X lies in '
-                f"{device_name(data.X)}; "
-                "leave basis=None, or pass arrays of NumPy."
-            )
         hinges = Hinges.of(data.X, row_weights(data))
         return [Hinges.none(), hinges] if len(hinges.columns) else [Hinges.none()]
 
@@ -153,26 +165,166 @@ class MultitaskModel(TaskModel):
         whole = LinearTasks.of_weights(*units.inverse_transform(coef, intercepts, columns.task))
         self._widths = whole.directions.shape[1], whole.directions.shape[1]
         self._set_linear(whole)
-        self._nonlinear = None
-        if None in linear.values():
-            self._nonlinear = NonlinearPart(fitted, units.scale)
+        self._nonlinear = fitted if None in linear.values() else None
 
     def _scores(self, X: Any, codes: np.ndarray | None) -> Array:
         scores = super()._scores(X, codes)
         if self._nonlinear is None:
             return scores
-        return scores + self._nonlinear.scores(X, codes, self.tasks_, self._columns)
+        return scores + self._nonlinear.nonlinear_scores(X, codes, self.tasks_, self._columns)
 
     def _restore(self, state: dict[str, Any]) -> None:
         # Earlier versions had linear members alone.
         super()._restore({"_nonlinear": None, **state})
 
     def _feature_names(self) -> list[str]:
-        hinges = self._hinges
-        width = self._linear.directions.shape[0] - len(hinges.columns)
-        given = vars(self).get("feature_names_in_")
-        names = names_of_features(given, width, self.task_column)
-        return names + hinges.names(names)
+        width = self._linear.directions.shape[0] - len(self._hinges.columns)
+        names = names_of_features(vars(self).get("feature_names_in_"), width, self.task_column)
+        return names + self._hinges.names(names)
 
     def _clusters(self) -> tuple[int | None, int | None]:
         return None, None
+
+
+@documented
+@dataclass(eq=False, repr=False)
+class MultitaskRegressor(IntervalMixin, MultitaskModel):
+    r"""The best linear model of all tasks, without a parameter to choose.
+
+    A fixed library of members is fitted: hierarchical models of every structure, BiFactor models,
+    one model for all tasks and one for each. They are combined by weights that are not negative
+    and suit rows best that the members did not see. The result is one linear model for each task.
+    Columns of a two-dimensional ``y`` may be of any units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import MultitaskRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(300, 3)), np.repeat(np.arange(20), 15)
+    >>> y = X[:, 0] + rng.normal(size=20)[task] + rng.normal(size=300)
+    >>> model = MultitaskRegressor().fit(X, y, task=task)
+    >>> lower, upper = model.predict_interval(X, level=0.9, task=task)
+    >>> bool(0.85 < np.mean((lower < y) & (y < upper)) < 0.97)
+    True
+    """
+
+    _: KW_ONLY
+    basis: Basis = None
+    cv: CV = 5
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    n_jobs: Jobs = None
+    checkpoint: of.Checkpoint = None
+    verbose: of.Verbose = 0
+
+    def _keep(self, stack: Stack, fitted: FittedStack, data: Observations, *more: Any) -> None:
+        super()._keep(stack, fitted, data, *more)
+        held, units = stack.held, stack.rows.units
+        # What tasks say of their rows, against what would be said of a task never seen.
+        known, new = data.codes, np.full_like(data.codes, -1)
+        gap = self._cell_scores(data, known) - self._cell_scores(data, new)
+        gap = gap / asarray_like(units.scale[known], gap, gap.dtype)
+        between = weighted_mean(gap**2, data.weights)
+        errors, weights = held.y - stack.score, row_counts(held.weights)
+        found = ErrorModel.of(errors, weights, held.task, data.n_tasks, between)
+        self._residuals = found.in_units(np.append(units.scale, units.scale.mean()))
+
+    def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
+        return _by_row(self._residuals.deviations, X, codes)
+
+    def _bounds(
+        self, X: Any, codes: np.ndarray | None, level: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        low, high = self._residuals.bounds(level)
+        return _by_row(low, X, codes), _by_row(high, X, codes)
+
+
+def _by_row(each: np.ndarray, X: Any, codes: np.ndarray | None) -> np.ndarray:
+    """What each task has, and last a new one, for every row, beside the rows."""
+    shown = each[codes] if codes is not None else np.tile(each[:-1], (X.shape[0], 1))
+    return asarray_like(shown, X, X.dtype) if on_device(X) else shown
+
+
+@documented
+@dataclass(eq=False, repr=False)
+class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
+    r"""The best linear classifier of all tasks, without a parameter to choose.
+
+    See :class:`MultitaskRegressor`; the members are combined by the likelihood of classes that
+    they did not see.
+
+    Attributes
+    ----------
+    thresholds_ : ndarray of shape (n_tasks,)
+        Log odds of each task above which its rows are in the second class; zero: even odds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import MultitaskClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(300, 3)), np.repeat(np.arange(20), 15)
+    >>> y = X[:, 0] + rng.normal(size=20)[task] + rng.normal(size=300) > 0
+    >>> MultitaskClassifier().fit(X, y, task=task).score(X, y, task=task) > 0.7
+    True
+    """
+
+    cuts_ = former_name("cuts_", "thresholds_")
+
+    _: KW_ONLY
+    threshold: Annotated[
+        str | None,
+        one_of(None, *METRICS),
+        Doc(
+            "Metric, as a mean over tasks, for which the threshold between two classes is chosen: "
+            "where it is best by the odds of rows that the members did not see. It may follow the "
+            "tasks' mean scores. Thresholds become part of the intercepts, so that ``predict`` and "
+            "``decision_function`` have them; ``predict_proba`` leaves them out. None: even odds."
+        ),
+    ] = None
+    basis: Basis = None
+    cv: CV = 5
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    n_jobs: Jobs = None
+    checkpoint: of.Checkpoint = None
+    verbose: of.Verbose = 0
+
+    def _keep(
+        self,
+        stack: Stack,
+        fitted: FittedStack,
+        data: Observations,
+        thresholds: np.ndarray | float = 0.0,
+    ) -> None:
+        self.thresholds_ = np.zeros(data.n_tasks)
+        if self.threshold is not None:
+            held, scores = stack.held, stack.score
+            rows = scores, expit(scores), held.weights, held.task
+            self.thresholds_ = thresholds = best_thresholds(self.threshold, *rows, data.n_tasks)
+        super()._keep(stack, fitted, data, thresholds)
+
+    def _thresholds_of(self, codes: np.ndarray | None) -> np.ndarray:
+        # A task never seen has the mean intercept, and with it the mean threshold.
+        return (
+            self.thresholds_
+            if codes is None
+            else np.append(self.thresholds_, self.thresholds_.mean())[codes]
+        )
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        # What files of earlier versions call them.
+        state = {"thresholds_" if name == "cuts_" else name: part for name, part in state.items()}
+        super()._restore(state)
+        cuts: Any = state.get("thresholds_")
+        shape = self.tasks_.shape
+        if not belongs(cuts, np.ndarray) or cuts.shape != shape or cuts.dtype.kind != "f":
+            raise ModelFileError("the thresholds of the model do not fit its tasks.")
+
+    def _check_data(self, data: Observations) -> None:
+        if self.threshold is not None and data.classes is not None and len(data.classes) > 2:
+            raise ValueError(
+                f"threshold={self.threshold!r} is a threshold between two classes, but y has "
+                f"{len(data.classes)}; leave threshold=None."
+            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from itertools import zip_longest
@@ -19,22 +19,19 @@ from sklearn.utils.validation import _num_samples
 from ..arrays import to_numpy
 from ..arrays.blocks import single_blas
 from ..engine.progress import SILENT, Checkpoint, FitProgress, logger
-from ..linear import OutputColumns
 from ..losses import Loss
 from ..phrases import warn_caller
 from ..rows.folds import Split
-from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from ..saving.registry import saved
-from .blending import blend, exceeds_noise
+from .blending import Blend, blend, exceeds_noise
 from .default_members import reference_member
-from .members import Fitted, Member, MemberRows, Predicted, Shape, Shared
+from .members import Fitted, Member, MemberRows, Predicted, Shared
 from .stack_rows import StackRows
 
 
 def fit_stack(
     rows: StackRows,
-    shape: Shape,
     members: Sequence[Member],
     splits: Sequence[Split],
     loss: Loss,
@@ -44,11 +41,7 @@ def fit_stack(
 
     A level above the first is kept only if held-out losses fall by more than noise.
     """
-    suited = [one for one in members if one.suits(shape)]
-    bottom, *above = (
-        [one for one in suited if one.level == level]
-        for level in sorted({one.level for one in suited})
-    )
+    bottom, *above = by_level(members)
     names = [one.name for one in bottom]
     job = partial(fit_fold, rows, bottom, splits, bool(above))
     parts = cross_fit(job, splits, rows, names, run, needed=not len(rows.hinges.columns))
@@ -57,39 +50,16 @@ def fit_stack(
     stack = Stack(rows, splits, tuple(bottom), parts, (Blend.of(names, *found),), loss)
     for level in above if stack.disjoint else []:
         fresh = unless_interrupted(partial(stack.with_level, level, run), run.watch, "next level")
-        if fresh is None or not exceeds_noise(stack.losses - fresh.losses, held.weights):
+        if fresh is None or not fresh.beats(stack):
             break
         stack = fresh
     return stack
 
 
-@saved
-@dataclass(frozen=True, eq=False)
-class Blend:
-    """Weighted sum of what members predict."""
-
-    weights: dict[str, float]
-    shift: float
-
-    @classmethod
-    def of(cls, names: Sequence[str], shares: np.ndarray, shift: float) -> Blend:
-        """Blend of the members that have a weight."""
-        named = zip(names, shares.tolist(), strict=True)
-        return cls({name: share for name, share in named if share > 0.0}, shift)
-
-    def __call__(self, said: Mapping[str, Predicted]) -> Predicted:
-        """Score, and coefficients of the linear members, of what members predict."""
-        chosen = [(share, said[name]) for name, share in self.weights.items()]
-        blank = next((0.0 * one.score for one in said.values()), np.zeros(1))
-        score = sum((share * one.score for share, one in chosen), blank + self.shift)
-        linear = [(share, one) for share, one in chosen if one.table is not None]
-        if not linear:
-            return Predicted(score)
-
-        def table() -> np.ndarray:
-            return np.sum([share * one.table() for share, one in linear if one.table], axis=0)
-
-        return Predicted(score, linear[0][1].column, table)
+def by_level(members: Sequence[Member]) -> list[list[Member]]:
+    """Members of each level, from the lowest."""
+    levels = sorted({one.level for one in members})
+    return [[one for one in members if one.level == level] for level in levels]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,12 +98,18 @@ class Stack:
     @cached_property
     def score(self) -> np.ndarray:
         """Score of each held-out target."""
-        return np.concatenate([self._predicted(part).score for part in self.parts])
+        scores = dict(zip([one.name for one in self.members], self.held.scores.T, strict=True))
+        start = np.full(self.held.y.shape, self.blends[-1].shift, self.held.scores.dtype)
+        return sum((share * scores[name] for name, share in self.weights.items()), start)
 
     @cached_property
     def losses(self) -> np.ndarray:
         """Loss of each."""
         return self.loss.value(self.held.y, self.score)
+
+    def beats(self, other: Stack) -> bool:
+        """Whether held-out losses are lower than those of another by more than noise."""
+        return exceeds_noise(other.losses - self.losses, self.held.weights)
 
     def _predicted(self, part: HeldOut) -> Predicted:
         return self.blends[-1](part.predicted([one.name for one in self.members]))
@@ -143,7 +119,10 @@ class Stack:
         names = [one.name for one in members]
         job = partial(fit_fold_above, self, members)
         above = cross_fit(job, self.splits, self.rows, names, run, needed=False)
-        parts = [one.beside(new.scores) for one, new in zip(self.parts, above, strict=True)]
+        parts = [
+            replace(one, scores=np.concatenate([one.scores, new.scores], axis=1))
+            for one, new in zip(self.parts, above, strict=True)
+        ]
         scores = np.column_stack([self.score, HeldOut.joined(above).scores])
         (rest, *shares), shift = blend(self.loss, scores, self.held.y, self.held.weights, 0)
         found = Blend.of(names, np.array(shares), shift + rest * self.blends[-1].shift)
@@ -165,22 +144,6 @@ class Stack:
         rows = MemberRows(whole, row, held.task, held.label, tasks, held.y, held.weights)
         return rows, joined_predictions([self._predicted(part) for part in parts])
 
-    def fit_members(self, data: Observations) -> FittedStack:
-        """Members that have a weight, fitted to all rows."""
-        used = {name for one in self.blends for name in one.weights}
-        fitted: list[dict[str, Any]] = []
-        for level in sorted({one.level for one in self.members}):
-            own = [one for one in self.members if one.level == level and one.name in used]
-            shared = Shared(lambda: data, own)
-            if not fitted:
-                found = fit_all(own, shared.rows(), shared, None)
-            else:
-                below = replace(self, blends=self.blends[: len(fitted)])
-                rows, base = below.held_out(range(len(self.parts)))
-                found = fit_all(own, rows, shared, base)
-            fitted.append({one.name: it for one, it in zip(own, found, strict=True)})
-        return FittedStack(tuple(fitted), self.blends)
-
 
 def fit_fold_above(stack: Stack, members: Sequence[Member], number: int) -> HeldOut:
     """Fit members to what other folds held out, and score what one did."""
@@ -201,63 +164,6 @@ def joined_predictions(parts: Sequence[Predicted]) -> Predicted:
     starts = np.cumsum([0, *map(len, tables)])
     column = np.concatenate([one.column + start for one, start in zip(parts, starts, strict=False)])
     return Predicted(score, column, partial(np.concatenate, tables))
-
-
-@saved
-@dataclass(frozen=True, eq=False)
-class FittedStack:
-    """Members of each level, fitted to all rows, and their blend after it."""
-
-    members: tuple[dict[str, Any], ...]
-    blends: tuple[Blend, ...]
-
-    def score(self, rows: MemberRows) -> Predicted:
-        """Scores of targets."""
-        return self.blends[-1](self._predicted(rows))
-
-    def nonlinear_score(self, rows: MemberRows) -> np.ndarray:
-        """The part of the scores that members without coefficients have."""
-        said = self._predicted(rows).items()
-        weights = self.blends[-1].weights
-        parts = (weights.get(name, 0.0) * one.score for name, one in said if not one.table)
-        return np.zeros(len(rows.task)) + sum(parts)
-
-    def _predicted(self, rows: MemberRows) -> dict[str, Predicted]:
-        said: dict[str, Predicted] = {}
-        base = None
-        for members, found in zip(self.members, self.blends, strict=True):
-            said |= {name: one.score(rows, base) for name, one in members.items()}
-            base = found(said)
-        return said
-
-
-@saved
-@dataclass(frozen=True, eq=False)
-class NonlinearPart:
-    """What members without coefficients add to the scores of a linear model.
-
-    ``scale`` has the unit of each task's target.
-    """
-
-    stack: FittedStack
-    scale: np.ndarray
-
-    def scores(
-        self, X: Any, codes: np.ndarray | None, tasks: np.ndarray, columns: OutputColumns
-    ) -> np.ndarray:
-        """Part of the scores of rows for columns of weights, or of every row for all tasks."""
-        codes = np.tile(np.arange(len(tasks)), (X.shape[0], 1)) if codes is None else codes
-        task, label = np.argwhere(columns.places >= 0).T
-        place = np.zeros(len(task), dtype=np.intp)
-        place[columns.places[task, label]] = np.arange(len(task))
-        own = place[codes.ravel()]
-        # Last of the places is a task never seen, which has the mean unit.
-        task, label = np.where(task < len(tasks), task, -1)[own], label[own]
-        row = np.repeat(np.arange(len(codes)), codes[:1].size)
-        none = np.zeros(len(task))
-        rows = MemberRows(X, row, task, label, tasks, none, none)
-        scale = np.append(self.scale, self.scale.mean())[task]
-        return (scale * self.stack.nonlinear_score(rows)).reshape(codes.shape)
 
 
 @saved
@@ -287,10 +193,6 @@ class HeldOut:
             name: Predicted(score, self.column, make)
             for (name, score), make in zip_longest(scores.items(), makers)
         }
-
-    def beside(self, scores: np.ndarray) -> HeldOut:
-        """The same with scores of further members."""
-        return replace(self, scores=np.concatenate([self.scores, scores], axis=1))
 
     @classmethod
     def joined(cls, parts: Sequence[HeldOut]) -> HeldOut:

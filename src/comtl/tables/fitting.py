@@ -28,8 +28,7 @@ from ..models.task_model import TaskModel
 from ..parameters import require_choice
 from ..phrases import count_noun, warn_caller
 from ..rows.fit_input import FitInput
-from ..stacking.multitask import MultitaskModel
-from ..stacking.multitask_estimators import MultitaskClassifier, MultitaskRegressor
+from ..stacking.multitask import MultitaskClassifier, MultitaskModel, MultitaskRegressor
 from .encoder import Encoder
 from .labels import CLASSIFICATION, read_target, read_tasks, read_weights
 from .table_model import TableModel

@@ -1,0 +1,77 @@
+"""A stack fitted to all rows, and what members without coefficients add to its linear model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..linear import OutputColumns
+from ..rows.observations import Observations
+from ..saving.registry import saved
+from .blending import Blend
+from .members import MemberRows, Predicted, Shared
+from .stack import Stack, by_level, fit_all
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class FittedStack:
+    """Members of each level, fitted to all rows, and their blend after it.
+
+    ``scale`` has the unit of each task's target.
+    """
+
+    members: tuple[dict[str, Any], ...]
+    blends: tuple[Blend, ...]
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, stack: Stack, data: Observations) -> FittedStack:
+        """Fit the members that have a weight after some level to all rows."""
+        used = {name for one in stack.blends for name in one.weights}
+        fitted: list[dict[str, Any]] = []
+        for members in by_level(stack.members):
+            own = [one for one in members if one.name in used]
+            shared = Shared(lambda: data, own)
+            rows, base = shared.rows(), None
+            if fitted:
+                below = replace(stack, blends=stack.blends[: len(fitted)])
+                rows, base = below.held_out(range(len(stack.parts)))
+            found = fit_all(own, rows, shared, base)
+            fitted.append({one.name: it for one, it in zip(own, found, strict=True)})
+        return cls(tuple(fitted), stack.blends, stack.rows.units.scale)
+
+    def predicted(self, rows: MemberRows) -> dict[str, Predicted]:
+        """What each member predicts, by name."""
+        said: dict[str, Predicted] = {}
+        base = None
+        for members, found in zip(self.members, self.blends, strict=True):
+            said |= {name: one.score(rows, base) for name, one in members.items()}
+            base = found(said)
+        return said
+
+    def nonlinear_scores(
+        self, X: Any, codes: np.ndarray | None, tasks: np.ndarray, columns: OutputColumns
+    ) -> np.ndarray:
+        """What members without coefficients add to the scores of rows.
+
+        For the columns of weights that ``codes`` name, or of every row for all tasks.
+        """
+        codes = np.tile(np.arange(len(tasks)), (X.shape[0], 1)) if codes is None else codes
+        task, label = np.argwhere(columns.places >= 0).T
+        place = np.zeros(len(task), dtype=np.intp)
+        place[columns.places[task, label]] = np.arange(len(task))
+        own = place[codes.ravel()]
+        # Last of the places is a task never seen, which has the mean unit.
+        task, label = np.where(task < len(tasks), task, -1)[own], label[own]
+        row = np.repeat(np.arange(len(codes)), codes[:1].size)
+        none = np.zeros(len(task))
+        said = self.predicted(MemberRows(X, row, task, label, tasks, none, none)).items()
+        weights = self.blends[-1].weights
+        added = sum(
+            (weights.get(name, 0.0) * one.score for name, one in said if not one.table), none
+        )
+        scale = np.append(self.scale, self.scale.mean())[task]
+        return (scale * added).reshape(codes.shape)
