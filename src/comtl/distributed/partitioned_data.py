@@ -17,9 +17,8 @@ from ..datafits.gram_datafit import GramDatafit
 from ..engine.problem import Problem, Scaling
 from ..linear import OutputColumns
 from ..losses import Loss
-from ..rows.frames import read_tasks
-from ..rows.observations import Observations
-from ..rows.reading import check_classes
+from ..rows.observations import Observations, check_classes
+from ..rows.reading import read_tasks
 from .dask_collections import current_workers, partitions
 from .executors import Future, Workers, concat_lists
 from .partition import (

@@ -16,8 +16,7 @@ from ..arrays import DENSE_BYTES
 from ..models.task_model import TaskModel
 from ..rows.fit_input import FitInput
 from ..rows.folds import counted_folds, counts
-from ..rows.frames import read_classes
-from ..rows.reading import read_rows
+from ..rows.reading import read_classes, read_rows
 from .dask_collections import current_workers, partitions, row_chunks
 from .executors import DaskWorkers
 from .partitioned_data import read_partitions

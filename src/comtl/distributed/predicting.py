@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rows.frames import read_classes, read_numbers, read_weights
+from ..rows.reading import read_classes, read_numbers, read_weights
 from .dask_collections import current_workers, partitions
 
 

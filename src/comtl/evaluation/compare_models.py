@@ -16,9 +16,8 @@ from ..hierarchical.intervals_mixin import IntervalMixin
 from ..models.task_model import TaskModel
 from ..parameters import require_integer
 from ..rows.fit_input import FitInput
-from ..rows.frames import read_classes, read_numbers, read_weights
 from ..rows.observations import Observations
-from ..rows.reading import encode_tasks, read_rows
+from ..rows.reading import encode_tasks, read_classes, read_numbers, read_rows, read_weights
 from .comparison import Comparison
 from .reference_models import simple_fit
 

@@ -15,9 +15,9 @@ from ..arrays import Array, asarray_like, namespace, on_device, take_pairs, to_n
 from ..engine.problem import one_vs_rest, signs
 from ..linear import OutputColumns
 from ..losses import ClassLink, Link
-from ..rows.frames import is_partitioned, read_classes, read_numbers
+from ..rows.frames import is_partitioned
 from ..rows.observations import Observations
-from ..rows.reading import encode_tasks
+from ..rows.reading import encode_tasks, read_classes, read_numbers
 from .task_model import TaskModel
 
 

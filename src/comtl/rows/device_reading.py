@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from ..arrays.backends import (
     Array,
@@ -23,12 +22,10 @@ from ..arrays.backends import (
     to_numpy,
 )
 from ..arrays.packed import DeviceCSR, row_parts
-from .frames import choose_position, read_row_tasks, refuse_no_features
+from .frames import choose_position, refuse_no_features
 
 
-def device_rows(
-    estimator: Any, X: Array, task: Any, *, reset: bool
-) -> tuple[Array, np.ndarray | None]:
+def device_rows(estimator: Any, X: Array, task: Any) -> tuple[Array, Any]:
     """Rows and task labels; see :func:`comtl.rows.reading.read_rows`."""
     if not getattr(estimator, "_on_devices", False):
         raise TypeError(
@@ -40,20 +37,15 @@ def device_rows(
             f"Expected 2D array, got {len(X.shape)}D array instead: X has the shape "
             f"{tuple(X.shape)}. Reshape your data to one row a sample."
         )
-    labels, features, name = task, as_rows(X), "task"
-    column = estimator.task_column
+    labels, features, column = task, as_rows(X), estimator.task_column
     if column is not None:
         features, labels = _without(features, choose_position(X, column), column)
-        name = f"The task column {column!r} of X"
     if 0 in features.shape:
         what = "sample(s)" if features.shape[0] == 0 else "feature(s)"
         raise ValueError(
             f"Found array with 0 {what} (shape={tuple(X.shape)}) while a minimum of 1 is required."
         )
-    validate_data(estimator, X, skip_check_array=True, reset=reset)
-    if labels is None:
-        return features, None
-    return features, read_row_tasks(to_numpy(labels), name, features.shape[0])
+    return features, labels
 
 
 def as_rows(X: Array) -> Array:
@@ -72,14 +64,13 @@ def as_rows(X: Array) -> Array:
     return xp.astype(X, xp.float64)
 
 
-def _without(X: Array, position: int, column: Any) -> tuple[Array, np.ndarray]:
-    """Rows without the column of the tasks, and that column on the host."""
+def _without(X: Array, position: int, column: Any) -> tuple[Array, Array]:
+    """Rows without the column of the tasks, and that column."""
     refuse_no_features(X, column)
     if is_device_sparse(X):
-        packed, labels = X.without(position)
-        return packed, to_numpy(labels)
+        return X.without(position)
     rest = namespace(X).concat([X[:, :position], X[:, position + 1 :]], axis=1)
-    return rest, to_numpy(X[:, position])
+    return rest, X[:, position]
 
 
 def device_target(y: Any, X: Array) -> tuple[Array, np.ndarray]:

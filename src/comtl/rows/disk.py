@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from .frames import one_kind, read_tasks, read_values
+from .reading import one_kind, read_tasks, read_values
 
 FilePath: TypeAlias = str | os.PathLike[str]
 Chunk: TypeAlias = tuple[Any, ...]

@@ -15,9 +15,9 @@ from sklearn.utils.validation import _num_samples
 
 from ..arrays import on_device, take, to_numpy
 from .device_reading import as_rows
-from .frames import column_names, is_frame, is_partitioned, read_classes, read_tasks
+from .frames import column_names, is_frame, is_partitioned
 from .observations import Observations
-from .reading import read_rows, read_training
+from .reading import read_classes, read_rows, read_tasks, read_training
 
 if TYPE_CHECKING:
     from ..models.task_model import TaskModel

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples
 from ..arrays import to_numpy
 from ..parameters import require_integer
 from ..saving.registry import saved
-from .frames import read_values
+from .reading import read_values
 
 Split: TypeAlias = tuple[np.ndarray, np.ndarray]
 """Numbers of the rows to learn from, and of those held out."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, TypeAlias
 
 import joblib
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
 
-from ..arrays import device_name, namespace, on_device
+from ..arrays import device_name, namespace, on_device, take, take_pairs, to_numpy
+from ..phrases import warn_caller
 
 Matrix: TypeAlias = np.ndarray | sparse.csr_array
 
@@ -28,9 +30,9 @@ class Observations:
     weights: np.ndarray  # positive
     offsets: np.ndarray  # task t has observations offsets[t]:offsets[t + 1], at least one
     tasks: np.ndarray
-    rows: np.ndarray | None  # row of each observation; None if observation i is row i
-    classes: np.ndarray | None  # sorted; None for regression
-    multi_output: bool
+    rows: np.ndarray | None = None  # row of each observation; None if observation i is row i
+    classes: np.ndarray | None = None  # sorted; None for regression
+    multi_output: bool = False
 
     @property
     def n_features(self) -> int:
@@ -93,3 +95,87 @@ class Observations:
     def codes(self) -> np.ndarray:
         """Task of each observation, as an index into `tasks`."""
         return np.repeat(np.arange(self.n_tasks), np.diff(self.offsets))
+
+    @classmethod
+    def of_rows(
+        cls, X: Matrix, y: np.ndarray, weights: np.ndarray, labels: np.ndarray | None
+    ) -> Observations:
+        """Observations of rows with a label each, or all of one task."""
+        labels = np.zeros(y.shape[0], dtype=np.int64) if labels is None else labels
+        kept = np.flatnonzero(to_numpy(weights))
+        tasks, codes, counts = np.unique(labels[kept], return_inverse=True, return_counts=True)
+        order = kept[np.argsort(codes, kind="stable")]
+        if not np.array_equal(order, np.arange(y.shape[0])):  # else the arrays serve uncopied
+            X, y, weights = (take(part, order) for part in (X, y, weights))
+        return cls(X, y, weights, _offsets(counts), tasks)
+
+    @classmethod
+    def of_columns(
+        cls,
+        X: Matrix,
+        y: np.ndarray,
+        weights: np.ndarray,
+        missing: np.ndarray,
+        names: np.ndarray,
+        *,
+        partial: bool,
+    ) -> Observations:
+        """Observations of a table with a column for each task."""
+        unseen = names[missing.all(axis=0)]
+        if unseen.size and not partial:
+            raise ValueError(
+                f"y has columns without any observed value: {unseen.tolist()}. Drop these columns."
+            )
+        xp = namespace(weights)
+        weights = xp.broadcast_to(xp.reshape(weights, (y.shape[0], -1)), y.shape)
+        observed = ~missing & to_numpy(weights != 0)
+        counts = observed.sum(axis=0)
+        codes, rows = np.nonzero(observed.T)
+        y, weights = take_pairs(y, rows, codes), take_pairs(weights, rows, codes)
+        offsets, tasks = _offsets(counts[counts > 0]), names[counts > 0]
+        return cls(X, y, weights, offsets, tasks, rows, multi_output=True)
+
+    def with_classes(self, known: np.ndarray | None, *, partial: bool) -> Observations:
+        """The same with class labels as indices into their classes, or into those ``known``."""
+        data = self
+        classes, y = np.unique(data.y, return_inverse=True)
+        if known is not None:
+            fresh = classes[~np.isin(classes, known)]
+            if fresh.size:
+                raise ValueError(
+                    f"y holds classes that the model does not know: {fresh[:10].tolist()}. Fit a "
+                    "model with rows of all classes."
+                )
+            return replace(data, y=np.searchsorted(known, classes)[y], classes=known)
+        if data.multi_output and len(classes) > 2 and data.n_tasks == 1:
+            warn_caller(
+                "A column-vector y was passed when a 1d array was expected: with more than two "
+                "classes it is read as one-dimensional. Pass y.ravel().",
+                DataConversionWarning,
+            )
+            assert data.rows is not None
+            data = replace(data, X=take(data.X, data.rows), rows=None, multi_output=False)
+        if not partial:
+            check_classes(classes, multi_output=data.multi_output)
+        return replace(data, y=y, classes=classes)
+
+
+def _offsets(counts: np.ndarray) -> np.ndarray:
+    if not counts.size:
+        raise ValueError("sample_weight is zero for every observed y; give some a weight above 0.")
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
+
+
+def check_classes(classes: np.ndarray, *, multi_output: bool) -> None:
+    """Refuse a single class, and more than two in a table of targets."""
+    if len(classes) == 1:
+        raise ValueError(
+            f"y holds only one class, {classes.tolist()[0]!r}; a classifier needs at least two "
+            "(rows of weight zero do not count)."
+        )
+    if multi_output and len(classes) > 2:
+        raise ValueError(
+            "A two-dimensional y must be binary: two classes over all its columns, got "
+            f"{len(classes)}: {classes[:10].tolist()}. For more classes pass a one-dimensional y "
+            "with the task of each row."
+        )

@@ -1,30 +1,30 @@
 """What users hand over, validated and grouped by task; the only place that validates input."""
 
-from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from ..arrays import namespace, on_device, take, take_pairs, to_numpy
-from ..phrases import warn_caller
+from ..arrays import on_device, to_numpy
+from ..phrases import some
 from .device_reading import check_device_finite, device_rows, device_target, device_weights
 from .frames import (
+    as_array,
     column_names,
     float_types,
     is_frame,
-    read_classes,
-    read_numbers,
-    read_row_tasks,
-    read_tasks,
-    read_weights,
-    refuse_text,
+    is_series,
     split_column,
+    text_columns,
+    values_of,
 )
 from .observations import Matrix, Observations
+
+_LARGEST_INT = np.iinfo(np.int64).max
 
 
 def read_training(
@@ -44,7 +44,7 @@ def read_training(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
             "is None."
         )
-    X, labels = _read_matrix(estimator, X, task, reset=True)
+    X, labels = read_rows(estimator, X, task, reset=True)
     check_finite(X, estimator)
     if classification:
         target, missing = read_classes(to_numpy(y))
@@ -58,21 +58,207 @@ def read_training(
     else:
         weights = read_weights(to_numpy(sample_weight), target.shape, X.dtype)
     if target.ndim == 1:
-        data = _from_rows(X, target, weights, labels)
+        data = Observations.of_rows(X, target, weights, labels)
     elif labels is None:
         names = read_tasks(column_names(y if is_frame(y) else target), "the column names of y")
-        data = _from_columns(X, target, weights, missing, names, partial=partial)
+        data = Observations.of_columns(X, target, weights, missing, names, partial=partial)
     else:
         raise ValueError(
             "y is two-dimensional, so each of its columns is a task, and task= or task_column "
             "cannot be given as well. Leave them out, or pass a one-dimensional y."
         )
-    return _encode_classes(data, classes, partial) if classification else data
+    return data.with_classes(classes, partial=partial) if classification else data
 
 
-def read_rows(estimator: Any, X: Any, task: Any = None) -> tuple[Matrix, np.ndarray | None]:
-    """Validated features and task labels for `predict`; `check_finite` is left to the caller."""
-    return _read_matrix(estimator, X, task, reset=False)
+def read_rows(
+    estimator: Any, X: Any, task: Any = None, *, reset: bool = False
+) -> tuple[Matrix, np.ndarray | None]:
+    """Validated features and task labels; `check_finite` is left to the caller."""
+    column = estimator.task_column
+    if column is not None and task is not None:
+        raise ValueError(
+            f"The task is given twice: by task_column={column!r} and by task=. Give only one."
+        )
+    if on_device(X):
+        features, labels = device_rows(estimator, X, task)
+    else:
+        labels, features = (task, X) if column is None else split_column(X, column)
+        remedy = "Encode them as numbers, or name the one with the tasks as task_column."
+        refuse_text(features, remedy)
+        features = check_array(
+            features,
+            accept_sparse="csr",
+            dtype=float_types(features),
+            ensure_all_finite=False,
+            input_name="X",
+            estimator=estimator,
+        )
+        features = sparse.csr_array(features) if sparse.issparse(features) else features
+    validate_data(estimator, X, skip_check_array=True, reset=reset)
+    if labels is None:
+        return features, None
+    name = "task" if column is None else f"The task column {column!r} of X"
+    labels = read_tasks(to_numpy(labels), name)
+    if len(labels) != features.shape[0]:
+        raise ValueError(
+            f"task has {len(labels)} labels, but X has {features.shape[0]} rows; give one label "
+            "for each row."
+        )
+    return features, labels
+
+
+def refuse_text(X: Any, remedy: str, name: str = "X") -> None:
+    """Raise if a column of a frame or of objects is not numeric; ``remedy`` ends the message."""
+    if not is_frame(X) and not (type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "OU"):
+        return
+    if wrong := text_columns(X):
+        raise ValueError(
+            f"{name} has columns that are neither numeric nor boolean: {some(wrong, 10)}. {remedy}"
+        )
+
+
+def check_finite(X: Any, estimator: Any) -> None:
+    """Refuse NaN and infinity; where there are none, at the speed of BLAS on all its threads."""
+    if on_device(X):
+        check_device_finite(X)
+        return
+    values = (X.data if sparse.issparse(X) else X).ravel(order="K")
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(values @ values)
+    if not finite:  # or too large to square, which sklearn tells apart
+        assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
+
+
+def read_numbers(y: Any, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Read the targets of a regression and mark the missing ones, which only a 2-D y may have."""
+    refuse_text(y, "Encode them, or use the classifier for class labels.", name="y")
+    try:
+        target = check_array(
+            y, ensure_2d=False, dtype=dtype, ensure_all_finite=False, input_name="y"
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"y cannot be read as numbers: {error}. For class labels use the classifier."
+        ) from error
+    assert_all_finite(target, allow_nan=target.ndim == 2, input_name="y")
+    return target, np.isnan(target)
+
+
+def read_weights(sample_weight: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Read weights for a y of this shape: one a row, or for a 2-D y also one a cell."""
+    n_rows = shape[0]
+    if sample_weight is None:
+        return np.ones(n_rows, dtype=dtype)
+    if np.isscalar(sample_weight):
+        sample_weight = np.full(n_rows, sample_weight, dtype=dtype)
+    weights = check_array(sample_weight, ensure_2d=False, dtype=dtype, input_name="sample_weight")
+    if weights.ndim > len(shape):
+        raise ValueError(
+            f"Sample weights must be 1D array or scalar, got {weights.ndim}D array: sample_weight "
+            f"must be a number or have the shape ({n_rows},)."
+        )
+    if weights.shape not in {(n_rows,), shape}:
+        raise ValueError(
+            f"sample_weight has the shape {weights.shape}, expected ({n_rows},)"
+            + (f" or that of y, {shape}." if len(shape) == 2 else ", one weight for each row.")
+        )
+    if (weights < 0).any():
+        raise ValueError("sample_weight holds negative values; weights must be zero or positive.")
+    return weights
+
+
+def read_values(values: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Read labels from any container as an array, and mark None, NaN and null as missing."""
+    if is_frame(values) or is_series(values):
+        array, missing = values_of(values)
+    else:
+        array = as_array(values)
+        missing = np.zeros(array.shape, dtype=bool)
+    if array.dtype.kind == "f":
+        return array, missing | np.isnan(array)
+    if array.dtype.kind == "T":  # NumPy's strings of any length, which may hold NaN or None
+        array = array.astype(object)
+    if array.dtype.kind == "O" and array.ndim:
+        missing, rest = np.array(missing), array[~missing]
+        nothing = np.full(rest.shape, None)
+        try:
+            missing[~missing] = (rest == nothing) | (rest != rest)
+        except TypeError as error:  # pandas.NA has no truth value
+            raise ValueError(
+                f"{name} is an array of objects with missing labels that cannot be compared, such "
+                "as pandas.NA. Replace them, or pass a pandas Series or frame."
+            ) from error
+    return array, missing
+
+
+def one_kind(values: np.ndarray, name: str) -> np.ndarray:
+    """Turn objects, none missing, into an array of strings, booleans, integers or floats."""
+    if values.dtype.kind != "O":
+        return values
+    types = set(map(type, values))
+    for kind in (str, bool | np.bool_, Integral, Real):
+        if all(issubclass(t, kind) for t in types):
+            return np.array(values.tolist())
+    found = ", ".join(sorted(t.__name__ for t in types))
+    raise TypeError(
+        f"{name} must hold labels of one kind: all strings, all integers or all booleans; found "
+        f"{found}. Convert them, for example with astype(str)."
+    )
+
+
+def read_tasks(values: Any, name: str = "task") -> np.ndarray:
+    """Read task labels as str, int64 or bool; whole numbers held as floats become int64."""
+    array, missing = read_values(values, name)
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} must be one-dimensional, one label a row, got an array of shape {array.shape}."
+        )
+    if missing.any():
+        raise ValueError(
+            f"{name} has {missing.sum()} missing labels (None or NaN), the first in row "
+            f"{missing.argmax()}. Drop these rows or name their task."
+        )
+    labels = one_kind(array, name)
+    kind = labels.dtype.kind
+    if kind == "f":
+        # Beyond this size neighbouring whole numbers share one float, and tasks would merge.
+        exact = 2.0 ** (np.finfo(labels.dtype).nmant + 1)
+        if not np.all((labels == np.trunc(labels)) & (np.abs(labels) <= exact)):
+            raise ValueError(
+                f"{name} holds floats that are not (exact) whole numbers; task labels are strings, "
+                "integers or booleans. Check that the right column is named, or convert to strings."
+            )
+        return labels.astype(np.int64)
+    if kind == "i" or (kind == "u" and (labels.size == 0 or labels.max() <= _LARGEST_INT)):
+        return labels.astype(np.int64, copy=False)
+    if kind in "bU":
+        return labels
+    raise TypeError(
+        f"{name} has labels of type {labels.dtype}; task labels are strings, integers (of 64 bits) "
+        "or booleans. Convert them, for example with astype(str)."
+    )
+
+
+def read_classes(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Read class labels and mark the missing ones, which only a 2-D y may have."""
+    labels, missing = read_values(y, "y")
+    if labels.ndim not in (1, 2) or 0 in labels.shape[1:]:
+        raise ValueError(
+            "y must be a dense array of class labels with one or two dimensions, got "
+            f"{type(y).__name__} of shape {labels.shape}."
+        )
+    if labels.ndim == 1 and missing.any():
+        raise ValueError(
+            f"Input y contains NaN or None: {missing.sum()} labels are missing, the first in row "
+            f"{missing.argmax()}. Drop these rows."
+        )
+    observed = one_kind(labels[~missing], "y")
+    if observed.dtype.kind == "f":
+        assert_all_finite(observed, input_name="y")
+    check_classification_targets(observed)
+    target = np.empty(labels.shape, dtype=observed.dtype)
+    target[~missing] = observed
+    return target, missing
 
 
 def encode_tasks(labels: Any, tasks: Any) -> np.ndarray:
@@ -91,141 +277,3 @@ def encode_tasks(labels: Any, tasks: Any) -> np.ndarray:
     places = np.searchsorted(tasks, labels, sorter=order)
     codes = order[np.minimum(places, len(tasks) - 1)]
     return np.where(tasks[codes] == labels, codes, -1)
-
-
-def _read_matrix(
-    estimator: Any, X: Any, task: Any, *, reset: bool
-) -> tuple[Matrix, np.ndarray | None]:
-    column = estimator.task_column
-    if column is not None and task is not None:
-        raise ValueError(
-            f"The task is given twice: by task_column={column!r} and by task=. Give only one."
-        )
-    if on_device(X):
-        return device_rows(estimator, X, task, reset=reset)
-    task = to_numpy(task)
-    features, labels, name = X, task, "task"
-    if column is not None:
-        labels, features = split_column(X, column)
-        name = f"The task column {column!r} of X"
-    refuse_text(features, "Encode them as numbers, or name the one with the tasks as task_column.")
-    features = check_array(
-        features,
-        accept_sparse="csr",
-        dtype=float_types(features),
-        ensure_all_finite=False,
-        input_name="X",
-        estimator=estimator,
-    )
-    validate_data(estimator, X, skip_check_array=True, reset=reset)
-    if sparse.issparse(features):
-        features = sparse.csr_array(features)
-    if labels is None:
-        return features, None
-    return features, read_row_tasks(labels, name, features.shape[0])
-
-
-def check_finite(X: Any, estimator: Any) -> None:
-    """Refuse NaN and infinity; where there are none, at the speed of BLAS on all its threads."""
-    if on_device(X):
-        check_device_finite(X)
-        return
-    values = (X.data if sparse.issparse(X) else X).ravel(order="K")
-    with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(values @ values)
-    if not finite:  # or too large to square, which sklearn tells apart
-        assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
-
-
-def _from_rows(
-    X: Matrix, y: np.ndarray, weights: np.ndarray, labels: np.ndarray | None
-) -> Observations:
-    labels = np.zeros(y.shape[0], dtype=np.int64) if labels is None else labels
-    kept = np.flatnonzero(to_numpy(weights))
-    tasks, codes = np.unique(labels[kept], return_inverse=True)
-    order = kept[np.argsort(codes, kind="stable")]
-    if not np.array_equal(order, np.arange(y.shape[0])):  # else the caller's arrays serve uncopied
-        X, y, weights = (take(part, order) for part in (X, y, weights))
-    offsets = _offsets(np.bincount(codes, minlength=len(tasks)))
-    return Observations(X, y, weights, offsets, tasks, rows=None, classes=None, multi_output=False)
-
-
-def _from_columns(
-    X: Matrix,
-    y: np.ndarray,
-    weights: np.ndarray,
-    missing: np.ndarray,
-    names: np.ndarray,
-    *,
-    partial: bool,
-) -> Observations:
-    unseen = names[missing.all(axis=0)]
-    if unseen.size and not partial:
-        raise ValueError(
-            f"y has columns without any observed value: {unseen.tolist()}. Drop these columns."
-        )
-    xp = namespace(weights)
-    weights = xp.broadcast_to(xp.reshape(weights, (y.shape[0], -1)), y.shape)
-    observed = ~missing & to_numpy(weights != 0)
-    counts = observed.sum(axis=0)
-    codes, rows = np.nonzero(observed.T)
-    return Observations(
-        X=X,
-        y=take_pairs(y, rows, codes),
-        weights=take_pairs(weights, rows, codes),
-        offsets=_offsets(counts[counts > 0]),
-        tasks=names[counts > 0],
-        rows=rows,
-        classes=None,
-        multi_output=True,
-    )
-
-
-def _offsets(counts: np.ndarray) -> np.ndarray:
-    if not counts.size:
-        raise ValueError("sample_weight is zero for every observed y; give some a weight above 0.")
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
-
-
-def _encode_classes(data: Observations, known: np.ndarray | None, partial: bool) -> Observations:
-    classes, y = np.unique(data.y, return_inverse=True)
-    if known is not None:
-        fresh = classes[~np.isin(classes, known)]
-        if fresh.size:
-            raise ValueError(
-                f"y holds classes that the model does not know: {fresh[:10].tolist()}. Fit a "
-                "model with rows of all classes."
-            )
-        return replace(data, y=np.searchsorted(known, classes)[y], classes=known)
-    if not partial:
-        _check_several(classes)
-    if data.multi_output and len(classes) > 2 and data.n_tasks == 1:
-        warn_caller(
-            "A column-vector y was passed when a 1d array was expected: with more than two "
-            "classes it is read as one-dimensional. Pass y.ravel().",
-            DataConversionWarning,
-        )
-        assert data.rows is not None
-        data = replace(data, X=take(data.X, data.rows), rows=None, multi_output=False)
-    if data.multi_output and not partial:
-        check_classes(classes, multi_output=True)
-    return replace(data, y=y, classes=classes)
-
-
-def check_classes(classes: np.ndarray, *, multi_output: bool) -> None:
-    """Refuse a single class, and more than two in a table of targets."""
-    _check_several(classes)
-    if multi_output and len(classes) > 2:
-        raise ValueError(
-            "A two-dimensional y must be binary: two classes over all its columns, got "
-            f"{len(classes)}: {classes[:10].tolist()}. For more classes pass a one-dimensional y "
-            "with the task of each row."
-        )
-
-
-def _check_several(classes: np.ndarray) -> None:
-    if len(classes) == 1:
-        raise ValueError(
-            f"y holds only one class, {classes.tolist()[0]!r}; a classifier needs at least two "
-            "(rows of weight zero do not count)."
-        )
