@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 
 from comtl import HierarchicalRegressor, MultitaskRegressor
-from comtl.hierarchical import hierarchical_model
+from comtl.hierarchical import hierarchical_estimators
 from comtl.hierarchical.em import fit_em
 from small_tables import SEEDS, Split, error, tables
 
@@ -36,7 +36,7 @@ def stacks(split: Split) -> tuple[float, float]:
     def free(*args, **options):
         return fit_em(*args, **options | {"shrink_common": False})
 
-    with mock.patch.object(hierarchical_model, "fit_em", free):
+    with mock.patch.object(hierarchical_estimators, "fit_em", free):
         return measured(MultitaskRegressor(), split), shrunk
 
 

@@ -46,9 +46,7 @@ def works():
     large, small = rows(100, 500, 200, 5), rows(30, 20, 6)
     fits = {
         "BiFactorRegressor": partial(comtl.BiFactorRegressor(random_state=0).fit, X, y, task),
-        "BiFactorRegressor, rows": partial(
-            comtl.BiFactorRegressor(random_state=0).fit, *large[:3]
-        ),
+        "BiFactorRegressor, rows": partial(comtl.BiFactorRegressor(random_state=0).fit, *large[:3]),
         "BiFactorClassifier": partial(comtl.BiFactorClassifier(random_state=0).fit, X, label, task),
         "TriFactorRegressor": partial(comtl.TriFactorRegressor(random_state=0).fit, X, y, task),
         "BiFactorRegressorCV": partial(

@@ -179,7 +179,7 @@ def test_a_stack_without_a_fold_is_interrupted(monkeypatch):
 
 @pytest.mark.parametrize("member", ["_watched", "_run"])
 def test_no_member_of_a_stack_swallows_an_interruption(member, monkeypatch):
-    from comtl.hierarchical.hierarchical_model import HierarchicalModel
+    from comtl.hierarchical.hierarchical_estimators import HierarchicalModel
     from comtl.models.factor_model import FactorFit
 
     X, y, task = problem()

@@ -85,9 +85,6 @@ class CoregionalisedRidge(TaskModel):
         self._widths = linear.directions.shape[1], linear.directions.shape[1]
         self._set_linear(linear)
 
-    def _clusters(self) -> tuple[int | None, int | None]:
-        return None, None
-
 
 def has_room(n_features: int, n_tasks: int) -> bool:
     """Whether dense weights of all tasks, and their covariance between tasks, fit in memory."""

@@ -27,10 +27,8 @@ MAX_FACTOR = 1e3
 def extrapolate_variance(before: Any, now: Any, share: float) -> Any:
     """Variances beyond the present ones by a share of their last step, in logarithms."""
     now = np.maximum(now, MIN_VARIANCE)
-    change = np.clip(
-        (now / np.maximum(before, MIN_VARIANCE)) ** share, 1.0 / MAX_FACTOR, MAX_FACTOR
-    )
-    return np.maximum(now * change, MIN_VARIANCE)
+    change = (now / np.maximum(before, MIN_VARIANCE)) ** share
+    return np.maximum(now * np.clip(change, 1.0 / MAX_FACTOR, MAX_FACTOR), MIN_VARIANCE)
 
 
 def _of_parameters(
@@ -70,11 +68,6 @@ class EffectCovariance:
     def n_features(self) -> int:
         """Number of slopes."""
         return len(self.matrix) - 1
-
-    @property
-    def intercept(self) -> float:
-        """Variance of the random intercept."""
-        return float(self.matrix[-1, -1])
 
     @cached_property
     def eigen(self) -> tuple[np.ndarray, np.ndarray]:
@@ -233,9 +226,8 @@ class Factor(Isotropic):
         # A geodesic would leave the family; directions are known up to a rotation among themselves.
         (old, *former), (directions, *latest) = map(self._split, (before.matrix, now.matrix))
         directions = directions + share * (directions - old @ rotation(old.T @ directions))
-        return EffectCovariance(
-            self._joined(directions, *extrapolate_variance(former, latest, share))
-        )
+        variances = extrapolate_variance(former, latest, share)
+        return EffectCovariance(self._joined(directions, *variances))
 
     def _split(self, moment: np.ndarray) -> tuple[np.ndarray, float, float]:
         """Directions, variance of the slopes around them, and of the intercept."""

@@ -1,24 +1,244 @@
-"""The hierarchical regressor and classifier."""
+"""The hierarchical regressor and classifier: parameters, the fit, new tasks, error bars."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
 from scipy.stats import norm
+from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays import asarray_like, namespace, on_device, with_ones
+from ..arrays.blocks import single_blas
+from ..engine.progress import SILENT, FitProgress, logger, progress_shown
+from ..linear import LinearTasks, OutputColumns
 from ..losses import Logistic, Loss, Squared
 from ..models.fields import TaskColumn, UnseenTask, Verbose
 from ..models.outputs import ClassifierOutputs
-from ..parameters import Doc, documented, one_of
-from . import hierarchical_model as of
-from .em import EMIteration
-from .hierarchical_model import HierarchicalModel
+from ..models.task_model import TaskModel
+from ..parameters import (
+    Count,
+    Doc,
+    Flag,
+    NonNegative,
+    documented,
+    one_of,
+    require_choice,
+    require_number,
+)
+from ..phrases import warn_caller
+from ..rows.observations import Observations
+from .covariances import COVARIANCE_FAMILIES, CovarianceFamily
+from .em import EMIteration, fit_em
 from .intervals_mixin import IntervalMixin, PredictiveVariance
 from .likelihoods import Likelihood
-from .population import Population
+from .population import Population, too_wide
+from .posterior import Prior
+
+Structure = Annotated[
+    str,
+    partial(require_choice, choices=COVARIANCE_FAMILIES),
+    Doc(
+        "Covariance of the random effects: an intercept only; slopes of one variance; of "
+        "one variance each; any covariance, with a prior about the isotropic one; or some "
+        "directions in common and one variance around them."
+    ),
+]
+Directions = Annotated[Count, Doc('Directions of the structure "factor".')]
+PriorWeight = Annotated[
+    float | None,
+    require_number,
+    Doc("How many tasks the prior of a full covariance counts for; None: as many as features."),
+]
+ShrinkCommon = Annotated[
+    Flag,
+    Doc(
+        "Whether the common slopes are shrunk to zero, by a variance that the marginal likelihood "
+        "chooses. False leaves them free, as in a mixed model, where there are ten rows or more "
+        "for each."
+    ),
+]
+Standardize = Annotated[
+    Flag,
+    Doc(
+        "Whether to scale features to unit variance inside. False: they keep their spread, so that "
+        "wide columns may count for more. Weights are reported in the units given."
+    ),
+]
+MaxIter = Annotated[Count, Doc("Most steps.")]
+Tol = Annotated[
+    NonNegative,
+    Doc(
+        "Stop once the log marginal likelihood can rise by no more than this for each row, by how "
+        "fast its gains fall."
+    ),
+]
+
+
+class HierarchicalModel(TaskModel):
+    """Abstract model of tasks as draws from one population.
+
+    Attributes
+    ----------
+    log_evidence_ : float
+        Logarithm of the restricted likelihood, or its bound for classes, in standardised units.
+    objective_history_ : ndarray of shape (n_steps + 1,)
+        Log marginal likelihood plus log priors at the start and after each step; never falls.
+    n_iter_, converged_ : int, bool
+        Steps done, and whether they came to an end.
+    """
+
+    _priors: list[Prior]
+    _on_devices = True
+    _levels_tell = True
+
+    # Declared for type checkers; the final classes are dataclasses of their parameters.
+    structure: str
+    n_components: int
+    prior_weight: float | None
+    shrink_common: bool
+    standardize: bool
+    max_iter: int
+    tol: float
+    verbose: int
+
+    @abstractmethod
+    def _likelihood(self, population: Population) -> Likelihood:
+        """Likelihood of the rows given the effects."""
+
+    @property
+    def _covariance_family(self) -> CovarianceFamily:
+        return COVARIANCE_FAMILIES[self.structure](self.n_components, self.prior_weight)
+
+    def _population(self, data: Observations, columns: OutputColumns) -> Population:
+        """Rows in the units of the fit."""
+        cells: Any = self._binary(data, columns)
+        if too_wide(cells.n_features, cells.n_tasks):
+            raise ValueError(
+                f"X has {cells.n_features} features and there are {cells.n_tasks} tasks, too many "
+                f"for the covariances of {type(self).__name__}: leave out features or project them "
+                "first (for text: TruncatedSVD), or use BiFactor models, which have no such limit."
+            )
+        make = cells.population if cells.partitioned else partial(Population.of, cells)
+        return make(standardize=self.standardize, classification=self._classification)
+
+    def _learn(
+        self, data: Observations, columns: OutputColumns, watch: FitProgress = SILENT
+    ) -> None:
+        populations = populations_of(self._population(data, columns), columns)
+        self._keep_variances(self._fit_em(populations, data, columns, watch=watch))
+
+    def _keep_variances(self, stages: list[EMIteration]) -> None:
+        """Keep what intervals need: a square of the features for every task."""
+
+    def _fit_em(
+        self,
+        populations: Sequence[Population],
+        data: Observations,
+        columns: OutputColumns,
+        starts: Sequence[Prior | None] = (),
+        *,
+        watch: FitProgress = SILENT,
+    ) -> list[EMIteration]:
+        """Raise the marginal likelihood to its top, for every class on its own.
+
+        ``starts`` holds the outcome of simpler fits, where there are some.
+        """
+        stages, history = [], []
+        with progress_shown(self.verbose), single_blas():
+            for own, start in zip(populations, starts or [None] * len(populations), strict=True):
+                steps = fit_em(
+                    self._likelihood(own),
+                    self._covariance_family,
+                    own.size,
+                    shrink_common=self.shrink_common,
+                    max_iter=self.max_iter,
+                    tol=self.tol,
+                    start=start,
+                )
+                path, stage = self._watched(steps, watch)
+                stages.append(stage)
+                history.append(path)
+        self._keep(stages, history, populations[0], data, columns)
+        return stages
+
+    def _watched(self, steps: Any, watch: FitProgress) -> tuple[list[float], EMIteration]:
+        path: list[float] = []
+        stage: EMIteration | None = None
+        try:
+            for stage in watch.iterate(steps, "step", more=lambda one: not one.converged):
+                path.append(stage.objective)
+                logger.info("step %d: log marginal likelihood %.10g", stage.step, stage.objective)
+        except KeyboardInterrupt:
+            if stage is None or not watch.is_root:
+                raise
+            warn_caller(
+                f"Interrupted after step {stage.step}; the model of that step is kept.",
+                ConvergenceWarning,
+            )
+            return path, stage
+        assert stage is not None
+        if not stage.converged:
+            warn_caller(
+                f"The log marginal likelihood still rose by more than tol={self.tol:g} a row after "
+                f"max_iter={self.max_iter} steps; raise max_iter or tol.",
+                ConvergenceWarning,
+            )
+        return path, stage
+
+    def _keep(
+        self,
+        stages: list[EMIteration],
+        history: list[list[float]],
+        population: Population,
+        data: Observations,
+        columns: OutputColumns,
+    ) -> None:
+        self._describe(data, columns)
+        self._priors, self._units, self._seed = [s.prior for s in stages], population.units, 0
+        self.n_iter_ = max(stage.step for stage in stages)
+        self.converged_ = all(stage.converged for stage in stages)
+        self.log_evidence_ = sum(stage.posterior.log_evidence for stage in stages)
+        longest = max(map(len, history))
+        paths = [path + path[-1:] * (longest - len(path)) for path in history]
+        self.objective_history_ = np.sum(paths, axis=0)
+        weights = np.empty((len(columns.task), population.size[1] + 1))
+        common = np.zeros(population.size[1])
+        for part, stage in zip(groups_of(columns), stages, strict=True):
+            weights[part] = stage.posterior.weights
+            common += stage.posterior.mean[:-1] * len(part) / len(weights)
+        self._set_weights(weights, common)
+
+    def _set_weights(self, weights: np.ndarray, common: np.ndarray) -> None:
+        """Keep weights of the standardised rows, the intercept last, in the user's units."""
+        units = self._units
+        if on_device(units.shift):
+            weights, common = (
+                asarray_like(w, units.shift, units.shift.dtype) for w in (weights, common)
+            )
+        scale = units.target_scale * units.inverse_scale
+        intercepts = units.intercepts(weights[:, -1], weights[:, :-1] @ units.shift)
+        linear = LinearTasks.of_weights(weights[:, :-1] * scale, intercepts, common * scale)
+        self._widths = linear.directions.shape[1], linear.directions.shape[1]
+        self._set_linear(linear)
+
+
+def groups_of(columns: OutputColumns) -> list[np.ndarray]:
+    """Columns of weights that come from one population: all, or beyond two classes each class."""
+    if columns.index is None:
+        return [np.arange(len(columns.task))]
+    return [np.flatnonzero(columns.label == label) for label in np.unique(columns.label)]
+
+
+def populations_of(population: Population, columns: OutputColumns) -> list[Population]:
+    """The population, or beyond two classes that of each class."""
+    if columns.index is None:
+        return [population]
+    return [population.of_columns(part) for part in groups_of(columns)]
 
 
 @documented
@@ -54,21 +274,21 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
     True
     """
 
-    structure: of.Structure = "full"
+    structure: Structure = "full"
     _: KW_ONLY
-    n_components: of.Directions = 2
-    prior_weight: of.PriorWeight = None
-    shrink_common: of.ShrinkCommon = False
+    n_components: Directions = 2
+    prior_weight: PriorWeight = None
+    shrink_common: ShrinkCommon = False
     noise: Annotated[
         str,
         one_of("common", "task"),
         Doc("Whether tasks have one variance of noise, or each its own about a common level."),
     ] = "common"
-    standardize: of.Standardize = True
+    standardize: Standardize = True
     task_column: TaskColumn = None
     unseen_task: UnseenTask = "mean"
-    max_iter: of.MaxIter = 500
-    tol: of.Tol = 1e-6
+    max_iter: MaxIter = 500
+    tol: Tol = 1e-6
     verbose: Verbose = 0
 
     def _loss(self) -> Loss:
@@ -89,7 +309,7 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
     @property
     def intercept_variance_(self) -> float:
         """Variance of the intercepts between tasks, at the mean of the features."""
-        return float(self._units.target_scale**2 * self._priors[0].covariance.intercept)
+        return float(self._units.target_scale**2 * self._priors[0].covariance.matrix[-1, -1])
 
     @property
     def slope_covariance_(self) -> np.ndarray:
@@ -144,16 +364,16 @@ class HierarchicalClassifier(ClassifierOutputs, HierarchicalModel):
     True
     """
 
-    structure: of.Structure = "full"
+    structure: Structure = "full"
     _: KW_ONLY
-    n_components: of.Directions = 2
-    prior_weight: of.PriorWeight = None
-    shrink_common: of.ShrinkCommon = False
-    standardize: of.Standardize = True
+    n_components: Directions = 2
+    prior_weight: PriorWeight = None
+    shrink_common: ShrinkCommon = False
+    standardize: Standardize = True
     task_column: TaskColumn = None
     unseen_task: UnseenTask = "mean"
-    max_iter: of.MaxIter = 500
-    tol: of.Tol = 1e-6
+    max_iter: MaxIter = 500
+    tol: Tol = 1e-6
     verbose: Verbose = 0
 
     def _loss(self) -> Loss:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -59,10 +58,9 @@ class Population:
         shift, scale = 0.0, 1.0
         if not classification:
             shift, scale = target_units(cells.y, cells.weights, center=True, scale=True)
-        if not standardize:
-            design = evenly_scaled(design)
         units = Scaling(design.shift, design.inverse_scale, shift, scale)
-        return cls(design, cells, units.target(cells.y), units)
+        found = cls(design, cells, units.target(cells.y), units)
+        return found if standardize else found.evenly()
 
     def of_columns(self, columns: np.ndarray) -> Population:
         """Some of the columns, with their observations."""
@@ -98,13 +96,10 @@ class Population:
         return replace(self, design=design, units=units)
 
     @property
-    def by_rows(self) -> bool:
-        """Whether posteriors of values come faster from the rows than from their sums."""
-        return self._few_rows and complete_table(self.cells, self.target) is None
-
-    @property
     def _few_rows(self) -> bool:
-        """Whether every task has few rows for the features."""
+        """Whether every task has few rows for the features, so that posteriors come faster from
+        the rows than from their sums.
+        """
         cells = self.cells
         if on_device(cells.X):
             return False  # Rows on a device stay there.
@@ -136,9 +131,9 @@ class Population:
     @cached_property
     def _task_data(self) -> TaskData:
         cells = self.cells
-        if not self.by_rows:
-            return TaskGrams(self.sums.on_host())
-        return TaskRows.of(self.dense, self.target, cells.weights, cells.offsets)
+        if self._few_rows and complete_table(cells, self.target) is None:
+            return TaskRows.of(self.dense, self.target, cells.weights, cells.offsets)
+        return TaskGrams(self.sums.on_host())
 
     def bernoulli(self) -> Likelihood:
         """Likelihood of two classes."""
@@ -151,13 +146,6 @@ class Population:
         return Bernoulli.of(rows.bound)
 
 
-def population_of(cells: Any, *, standardize: bool, classification: bool) -> Any:
-    """Observations made ready, wherever they are."""
-    if cells.partitioned:
-        return cells.population(standardize=standardize, classification=classification)
-    return Population.of(cells, standardize=standardize, classification=classification)
-
-
 def check_weights(cells: Observations) -> None:
     """Refuse weights of so many rows that nothing is left of the others, or of the prior."""
     heaviest = float(namespace(cells.weights).max(cells.weights))
@@ -166,16 +154,6 @@ def check_weights(cells: Observations) -> None:
             f"sample_weight goes up to {heaviest:.3g}, and a weight counts as so many rows; beyond "
             f"{MOST_WEIGHT:.0e} there is nothing to tell. Where weights are relative, such as one "
             "over the variance of each row, divide them by their mean."
-        )
-
-
-def check_size(tasks: int, features: int, owner: str) -> None:
-    """Refuse more features than covariances of all tasks have room for."""
-    if too_wide(features, tasks):
-        raise ValueError(
-            f"X has {features} features and there are {tasks} tasks, too many for the "
-            f"covariances of {owner}: leave out features or project them first (for text: "
-            "TruncatedSVD), or use BiFactor models, which have no such limit."
         )
 
 

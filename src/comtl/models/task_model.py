@@ -119,7 +119,7 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _clusters(self) -> tuple[int | None, int | None]:
         """How many feature and task clusters to report; None leaves it to the weights."""
-        return self._algorithm.clusters()
+        return (None, None) if self._algorithm is None else self._algorithm.clusters()
 
     def _check_parameters(self) -> None:
         """Refuse bad parameters before any work."""

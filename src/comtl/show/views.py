@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..hierarchical.hierarchical_model import HierarchicalModel
+from ..hierarchical.hierarchical_estimators import HierarchicalModel
 from ..models.task_model import TaskModel
 
 

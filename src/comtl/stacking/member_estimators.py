@@ -10,7 +10,7 @@ import numpy as np
 
 from ..engine.problem import Problem
 from ..hierarchical.coregionalised import CentredProblem, CoregionalisedRidge
-from ..hierarchical.hierarchical_model import HierarchicalModel
+from ..hierarchical.hierarchical_estimators import HierarchicalModel
 from ..linear import LinearTasks
 from ..models.task_model import TaskModel
 from ..rows.reading import encode_tasks

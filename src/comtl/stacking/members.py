@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ..arrays import Array, is_device_sparse, on_device, take, take_pairs
 from ..engine.problem import one_vs_rest
-from ..hierarchical.hierarchical_model import groups_of, populations_of
+from ..hierarchical.hierarchical_estimators import groups_of, populations_of
 from ..hierarchical.population import Population
 from ..linear import LinearTasks, OutputColumns
 from ..rows.observations import Observations

@@ -182,9 +182,6 @@ class MultitaskModel(TaskModel):
         names = names_of_features(vars(self).get("feature_names_in_"), width, self.task_column)
         return names + self._hinges.names(names)
 
-    def _clusters(self) -> tuple[int | None, int | None]:
-        return None, None
-
 
 @documented
 @dataclass(eq=False, repr=False)
