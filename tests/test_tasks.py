@@ -180,7 +180,7 @@ def test_unseen_task(kind, three):
     said = model.predict(X, task=task)
     np.testing.assert_array_equal(said[~unseen], model.predict(X, task=code)[~unseen])
     if three and "labels" in kind:
-        seen = model._columns.index >= 0  # a class's mean is over the tasks that saw it
+        seen = model._linear.columns.index >= 0  # a class's mean is over the tasks that saw it
         weights = (model.coef_ * seen[..., None]).sum(axis=0) / seen.sum(axis=0)[:, None]
         offsets = (model.intercept_ * seen).sum(axis=0) / seen.sum(axis=0)
     else:

@@ -42,7 +42,7 @@ def test_members_fitted_together_are_those_fitted_alone(classes, rows, features)
         member.model._learn(data, shared.columns)
         np.testing.assert_allclose(
             found.linear.coef,
-            member.model._linear.coef,
+            member.model._linear.weights.coef,
             rtol=1e-6,
             atol=1e-8,
             err_msg=member.name,

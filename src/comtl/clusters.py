@@ -11,7 +11,7 @@ from sklearn.metrics import silhouette_score
 
 from .arrays import Array, to_numpy
 from .factors import thin_svd
-from .linear import LinearTasks, OutputColumns
+from .linear import LinearTasks
 
 MOST_CLUSTERS, SILHOUETTE_ROWS, MOST_DIRECTIONS = 8, 2000, 30
 """Most clusters tried where their number is open, points that are compared with all others, and
@@ -65,7 +65,6 @@ def _clearest(points: np.ndarray, most: int, seed: int) -> np.ndarray:
 
 def clusters_of(
     linear: LinearTasks,
-    columns: OutputColumns,
     units: tuple[Array, Array],
     counts: tuple[int | None, int | None],
     *,
@@ -80,13 +79,14 @@ def clusters_of(
     # Weights are small, and k-means is that of scikit-learn, on the host.
     shift, scale = map(to_numpy, units)
     scale = np.where(scale > 0, scale, 1.0)
-    directions, task_factor = to_numpy(linear.directions), to_numpy(linear.task_factor)
+    weights, columns = linear.weights, linear.columns
+    directions, task_factor = to_numpy(weights.directions), to_numpy(weights.task_factor)
     features, tasks = embeddings(directions / scale[:, None], task_factor)
     if with_levels:
         # Over rows of independent features the squared gap of two tasks is that of their weights
         # plus that of their levels.
         slopes = task_factor @ ((shift / scale) @ directions)
-        levels = to_numpy(linear.intercepts) + slopes
+        levels = to_numpy(weights.intercepts) + slopes
         tasks = np.column_stack([tasks, levels - levels.mean()])
     if columns.index is not None:
         tasks = columns.by_task(tasks).reshape(len(columns.index), -1)

@@ -1,8 +1,9 @@
-"""Linear models of all tasks: weights in user units, and columns of tasks and classes."""
+"""Fitted linear models: labels and classes of tasks, their weights, and means for unseen tasks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,41 +21,29 @@ from .arrays import (
 )
 from .arrays.blocks import RowBlocks
 from .rows.observations import Observations
+from .rows.reading import encode_tasks
 from .saving.registry import saved
+from .unseen_tasks import check_unseen
 
 _BLOCK_CELLS = 2**20
 
 
 @saved
 @dataclass(frozen=True, eq=False)
-class LinearTasks:
-    """Weights ``shared + D g_t (+ r_t)`` and an intercept for each of T tasks.
+class ColumnWeights:
+    """Weights ``shared + D g_t (+ r_t)`` and an intercept for each of T columns."""
 
-    Parameters
-    ----------
-    directions : ndarray of shape (P, K)
-        ``D``, what each column of the task factor stands for.
-    task_factor : ndarray of shape (T, K)
-        Rows ``g_t``.
-    shared : ndarray of shape (P,)
-        Part common to all tasks.
-    intercepts : ndarray of shape (T,)
-        Intercept of each task.
-    residual : csr_array of shape (T, P), RowSparse or None
-        What adapted tasks have beyond the factors; RowSparse on a device.
-    """
-
-    directions: np.ndarray
-    task_factor: np.ndarray
-    shared: np.ndarray
-    intercepts: np.ndarray
-    residual: Any = None
+    directions: np.ndarray  # (P, K): D, what each column of the task factor stands for
+    task_factor: np.ndarray  # (T, K): rows g_t
+    shared: np.ndarray  # (P,): part common to all columns
+    intercepts: np.ndarray  # (T,)
+    residual: Any = None  # (T, P) csr_array, on a device RowSparse: what adapted tasks have beyond
 
     @classmethod
-    def of_weights(
+    def of_coef(
         cls, coef: np.ndarray, intercepts: np.ndarray, shared: np.ndarray | None = None
-    ) -> LinearTasks:
-        """Tell weights (T, P) apart into a common part, the mean unless given, and factors."""
+    ) -> ColumnWeights:
+        """Separate weights (T, P) into a common part, the mean unless given, and factors."""
         xp = namespace(coef)
         shared = xp.mean(coef, axis=0) if shared is None else shared
         left, sizes, right = xp.linalg.svd(coef - shared, full_matrices=False)
@@ -63,20 +52,19 @@ class LinearTasks:
     @property
     def consistent(self) -> bool:
         """Whether the shapes of all parts fit each other."""
-        tasks, features = self.intercepts.shape[0], self.shared.shape[0]
-        ranks = self.directions.shape[1:]
-        shapes = self.directions.shape == (features, *ranks) and len(ranks) == 1
-        shapes = shapes and self.task_factor.shape == (tasks, *ranks)
-        return shapes and (self.residual is None or self.residual.shape == (tasks, features))
+        size, ranks = (self.n_columns, self.shared.shape[0]), self.directions.shape[1:]
+        shapes = self.directions.shape == (size[1], *ranks) and len(ranks) == 1
+        shapes = shapes and self.task_factor.shape == (size[0], *ranks)
+        return shapes and (self.residual is None or self.residual.shape == size)
 
     @property
-    def n_tasks(self) -> int:
-        """Number of tasks."""
+    def n_columns(self) -> int:
+        """Number of columns."""
         return self.intercepts.shape[0]
 
     @property
     def coef(self) -> Array:
-        """Weights of all tasks, ``(T, P)``."""
+        """Weights of all columns, ``(T, P)``."""
         coef = self.task_factor @ self.directions.T + self.shared
         return coef if self.residual is None else coef + self.residual.toarray()
 
@@ -89,7 +77,7 @@ class LinearTasks:
         return columns, with_ones(self.task_factor)
 
     def scores(self, X: Any, codes: np.ndarray) -> Array:
-        """Score of each row for its own tasks: ``codes`` and result are (n,) or (n, m)."""
+        """Score of each row for its own columns: ``codes`` and result are (n,) or (n, m)."""
         if on_device(X):
             with np.errstate(invalid="ignore", over="ignore"):
                 return self._device_scores(X, codes)
@@ -129,7 +117,7 @@ class LinearTasks:
         return xp.reshape(xp.stack(parts, axis=1), codes.shape)
 
     def table(self, X: Any) -> Array:
-        """Score of each row for every task, ``(n, T)``."""
+        """Score of each row for every column, ``(n, T)``."""
         columns, loadings = self._columns()
         if on_device(X):
             rows, columns, loadings, intercepts = one_type(X, columns, loadings, self.intercepts)
@@ -154,11 +142,8 @@ class LinearTasks:
             beyond[rows] = sparse.csr_array(weights.multiply(X[rows])).sum(axis=1)
         return beyond
 
-    def with_means(self, groups: np.ndarray) -> LinearTasks:
-        """Append, for each group of tasks, a task with their mean weights and intercept.
-
-        ``groups`` is a boolean array of shape (n_groups, T); a row all false gives zeros.
-        """
+    def with_means(self, groups: np.ndarray) -> ColumnWeights:
+        """Append the mean of the columns in each of the groups, (n_groups, T); zeros for none."""
         share = groups / np.maximum(groups.sum(axis=1, keepdims=True), 1)
         xp, residual = namespace(self.task_factor), self.residual
         if on_device(self.task_factor):
@@ -172,7 +157,7 @@ class LinearTasks:
             )
         return self._below(share @ self.task_factor, share @ self.intercepts, residual)
 
-    def _below(self, task_factor: Array, intercepts: Array, residual: Any) -> LinearTasks:
+    def _below(self, task_factor: Array, intercepts: Array, residual: Any) -> ColumnWeights:
         xp = namespace(self.task_factor)
         return replace(
             self,
@@ -181,20 +166,20 @@ class LinearTasks:
             residual=residual,
         )
 
-    def joined(self, task_factor: Array, intercepts: Array, residual: Any) -> LinearTasks:
-        """Append tasks on the same directions; ``residual`` is that of the new ones, or None."""
+    def joined(self, task_factor: Array, intercepts: Array, residual: Any) -> ColumnWeights:
+        """Append columns on the same directions; ``residual`` is that of the new ones, or None."""
         features = self.directions.shape[0]
         if on_device(self.task_factor) and (self.residual is not None or residual is not None):
             own, other = (
                 RowSparse.none(n, features, self.shared) if r is None else r
-                for n, r in ((self.n_tasks, self.residual), (intercepts.shape[0], residual))
+                for n, r in ((self.n_columns, self.residual), (intercepts.shape[0], residual))
             )
             return self._below(task_factor, intercepts, own.below(other))
         if self.residual is None and residual is None:
             return self._below(task_factor, intercepts, None)
         parts = [
             sparse.csr_array((n, features), dtype=self.shared.dtype) if r is None else r
-            for n, r in ((self.n_tasks, self.residual), (len(intercepts), residual))
+            for n, r in ((self.n_columns, self.residual), (len(intercepts), residual))
         ]
         return self._below(task_factor, intercepts, sparse.csr_array(sparse.vstack(parts)))
 
@@ -202,19 +187,11 @@ class LinearTasks:
 @saved
 @dataclass(frozen=True, eq=False)
 class OutputColumns:
-    """The columns of ``W``: tasks, or pairs of a task and a class it has seen.
+    """The columns of ``W``: tasks, or pairs of a task and a class it has seen."""
 
-    Parameters
-    ----------
-    task, label : ndarrays of shape (n_columns,)
-        Task and class of each column; class 1 throughout for two classes.
-    index : ndarray of shape (n_tasks, n_classes) or None
-        Column of each pair, -1 for a class that the task never saw; None where columns are tasks.
-    """
-
-    task: np.ndarray
-    label: np.ndarray
-    index: np.ndarray | None
+    task: np.ndarray  # task of each column
+    label: np.ndarray  # class of each column; 1 throughout for two classes
+    index: np.ndarray | None  # (tasks, classes): column of each pair, -1 for none; None: of tasks
 
     @classmethod
     def of(cls, data: Observations) -> OutputColumns:
@@ -232,10 +209,11 @@ class OutputColumns:
         task, label = np.nonzero(seen)
         return cls(task, label, index)
 
-    def groups(self, n_tasks: int) -> np.ndarray:
+    @property
+    def groups(self) -> np.ndarray:
         """Columns whose means serve unseen tasks: all, or beyond two classes those of each."""
         if self.index is None:
-            return np.ones((1, n_tasks), dtype=bool)
+            return np.ones((1, len(self.task)), dtype=bool)
         return np.stack([self.label == c for c in range(self.index.shape[1])])
 
     @property
@@ -272,6 +250,63 @@ class OutputColumns:
             return OutputColumns(task, label, None)
         shifted = np.where(new.index >= 0, new.index + len(self.task), -1)
         return OutputColumns(task, label, np.concatenate([self.index, shifted]))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearTasks:
+    """A fitted linear model: its tasks and classes, their weights, and what unseen tasks get."""
+
+    tasks: np.ndarray  # labels
+    classes: np.ndarray | None  # sorted; None for regression
+    columns: OutputColumns
+    weights: ColumnWeights
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the shapes of all parts fit each other."""
+        return len(self.columns.task) == self.weights.n_columns and self.weights.consistent
+
+    @cached_property
+    def extended(self) -> ColumnWeights:
+        """Weights of the columns, and behind them the means that serve unseen tasks."""
+        return self.weights.with_means(self.columns.groups)
+
+    @property
+    def coef(self) -> Array:
+        """Weights: tasks × features, or tasks × classes × features beyond two classes."""
+        return self.columns.by_task(self.weights.coef)
+
+    @property
+    def intercepts(self) -> Array:
+        """Intercepts: one a task, or tasks × classes beyond two classes."""
+        return self.columns.by_task(self.weights.intercepts)
+
+    def codes(
+        self, labels: np.ndarray, *, unseen_task: str | None = None, remedy: str = ""
+    ) -> np.ndarray:
+        """Number of each label's task; -1, for which the means serve, where fit never saw it.
+
+        Of such labels nothing is said without ``unseen_task``; else see ``check_unseen``.
+        """
+        codes = encode_tasks(labels, self.tasks)
+        if unseen_task is not None:
+            check_unseen(labels, codes, unseen_task=unseen_task, remedy=remedy)
+        return codes
+
+    def scores(self, X: Any, codes: np.ndarray | None) -> Array:
+        """Scores of rows for the columns that ``codes`` name, or for all of them without codes."""
+        return self.weights.table(X) if codes is None else self.extended.scores(X, codes)
+
+    def joined(
+        self, tasks: np.ndarray, columns: OutputColumns, new: tuple[Array, Array, Any]
+    ) -> LinearTasks:
+        """Append tasks, their columns, and factor, intercepts and residual of these."""
+        return replace(
+            self,
+            tasks=np.concatenate([self.tasks, tasks]),
+            columns=self.columns.joined(columns, len(self.tasks)),
+            weights=self.weights.joined(*new),
+        )
 
 
 def one_type(*arrays: Array) -> list[Array]:

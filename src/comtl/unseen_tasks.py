@@ -1,24 +1,20 @@
-"""What predict does with tasks that fit never saw: the mean of all tasks serves, or an error."""
+"""What predict does with tasks that fit never saw: the mean of all tasks serves, or an error.
+
+``LinearTasks`` in ``linear.py`` holds the means.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .phrases import warn_caller
-from .rows.reading import encode_tasks
 
 
-def codes_of_rows(
-    labels: np.ndarray, tasks: np.ndarray, *, unseen_task: str, remedy: str
-) -> np.ndarray:
-    """Number of each row's task; -1, for which the mean serves, where fit never saw it.
-
-    With ``unseen_task="raise"`` such tasks are refused; a model that knows none of them warns.
-    """
-    codes = encode_tasks(labels, tasks)
+def check_unseen(labels: np.ndarray, codes: np.ndarray, *, unseen_task: str, remedy: str) -> None:
+    """Refuse tasks of code -1 with ``unseen_task="raise"``, else warn where all are such tasks."""
     unknown = codes < 0
     if not unknown.any():
-        return codes
+        return
     names = np.unique(labels[unknown]).tolist()
     if unseen_task == "raise":
         raise ValueError(
@@ -31,4 +27,3 @@ def codes_of_rows(
             "tasks serves. Are the labels of the same type as in fit?",
             UserWarning,
         )
-    return codes

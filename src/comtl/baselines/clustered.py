@@ -44,7 +44,8 @@ class PoolFit(FactorFit):
 
 def largest_share(model: TaskModel) -> np.ndarray:
     """Model of the pool of which each task holds the largest share."""
-    shares = to_numpy(model._columns.by_task(model._linear.task_factor))
+    linear = model._linear
+    shares = to_numpy(linear.columns.by_task(linear.weights.task_factor))
     return shares.reshape(len(model.tasks_), -1).argmax(axis=1) % shares.shape[-1]
 
 

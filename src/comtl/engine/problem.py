@@ -18,7 +18,7 @@ from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
 from ..datafits.rows_datafit import RowsDatafit
 from ..factors import Factors
-from ..linear import LinearTasks, OutputColumns
+from ..linear import ColumnWeights, OutputColumns
 from ..losses import Loss
 from ..rows.design import Design
 from ..rows.observations import Observations
@@ -45,12 +45,12 @@ class Scaling:
         """User's intercepts; ``centre_offset`` is each task's weights times the feature shift."""
         return self.target_scale * (intercepts - centre_offset) + self.target_shift
 
-    def linear(self, factors: Factors) -> LinearTasks:
+    def weights(self, factors: Factors) -> ColumnWeights:
         directions, shared = factors.feature_loadings, factors.shared
         centre_offset = factors.G @ (self.shift @ directions) + self.shift @ shared
         intercepts = self.intercepts(factors.intercepts, centre_offset)
         scale = self.target_scale * self.inverse_scale
-        return LinearTasks(scale[:, None] * directions, factors.G, scale * shared, intercepts)
+        return ColumnWeights(scale[:, None] * directions, factors.G, scale * shared, intercepts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from ..arrays import DENSE_BYTES, DENSE_SIDE, segment_sum
 from ..datafits.block_diagonal import TaskBlocks
 from ..engine.problem import Scaling
 from ..engine.progress import SILENT, FitProgress
-from ..linear import LinearTasks, OutputColumns
+from ..linear import ColumnWeights, OutputColumns
 from ..losses import Loss, Squared
 from ..models.fields import TaskColumn, UnseenTask
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
@@ -73,17 +73,16 @@ class CoregionalisedRidge(TaskModel):
         if self.n_components:
             directions = leading(problem.relation, self.n_components)
         coef = solve_related(rows, problem.target, directions, self.rest * size, self.noise * noise)
-        self._describe(data, columns)
         units = self._units = problem.units
         self._seed = 0
         share = rows.root**2 * rows.plain_scores(coef)
         intercepts = problem.means - segment_sum(share, rows.offsets) / rows.totals
         intercepts = units.target_shift + units.target_scale * intercepts
-        linear = LinearTasks.of_weights(
+        weights = ColumnWeights.of_coef(
             coef * (units.target_scale * units.inverse_scale), intercepts
         )
-        self._widths = linear.directions.shape[1], linear.directions.shape[1]
-        self._set_linear(linear)
+        self._widths = weights.directions.shape[1], weights.directions.shape[1]
+        self._keep_weights(data, columns, weights)
 
 
 def has_room(n_features: int, n_tasks: int) -> bool:

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..arrays import asarray_like, namespace, on_device, with_ones
 from ..arrays.blocks import single_blas
 from ..engine.progress import SILENT, FitProgress, logger, progress_shown
-from ..linear import LinearTasks, OutputColumns
+from ..linear import ColumnWeights, OutputColumns
 from ..losses import Logistic, Loss, Squared
 from ..models.fields import TaskColumn, UnseenTask, Verbose
 from ..models.outputs import ClassifierOutputs
@@ -198,7 +198,6 @@ class HierarchicalModel(TaskModel):
         data: Observations,
         columns: OutputColumns,
     ) -> None:
-        self._describe(data, columns)
         self._priors, self._units, self._seed = [s.prior for s in stages], population.units, 0
         self.n_iter_ = max(stage.step for stage in stages)
         self.converged_ = all(stage.converged for stage in stages)
@@ -211,9 +210,11 @@ class HierarchicalModel(TaskModel):
         for part, stage in zip(groups_of(columns), stages, strict=True):
             weights[part] = stage.posterior.weights
             common += stage.posterior.mean[:-1] * len(part) / len(weights)
-        self._set_weights(weights, common)
+        self._set_weights(weights, common, data, columns)
 
-    def _set_weights(self, weights: np.ndarray, common: np.ndarray) -> None:
+    def _set_weights(
+        self, weights: np.ndarray, common: np.ndarray, data: Observations, columns: OutputColumns
+    ) -> None:
         """Keep weights of the standardised rows, the intercept last, in the user's units."""
         units = self._units
         if on_device(units.shift):
@@ -222,9 +223,9 @@ class HierarchicalModel(TaskModel):
             )
         scale = units.target_scale * units.inverse_scale
         intercepts = units.intercepts(weights[:, -1], weights[:, :-1] @ units.shift)
-        linear = LinearTasks.of_weights(weights[:, :-1] * scale, intercepts, common * scale)
-        self._widths = linear.directions.shape[1], linear.directions.shape[1]
-        self._set_linear(linear)
+        separated = ColumnWeights.of_coef(weights[:, :-1] * scale, intercepts, common * scale)
+        self._widths = separated.directions.shape[1], separated.directions.shape[1]
+        self._keep_weights(data, columns, separated)
 
 
 def groups_of(columns: OutputColumns) -> list[np.ndarray]:

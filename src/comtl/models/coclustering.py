@@ -191,12 +191,12 @@ class TriFactor(TaskModel):
 
     def _cached_clusters(self, side: str) -> np.ndarray:
         """Clusters as the fit made them where they are hard, else from the weights."""
-        state, several = self._state, self._columns.index is not None
+        state, several = self._state, self._linear.columns.index is not None
         if side == "features" and state.penalties["F"].discrete:
             return in_order(labels_of(state.factors.F))
         # Beyond two classes a task has a membership for each of them.
         if side == "tasks" and state.penalties["G"].discrete and not several:
-            return in_order(labels_of(self._linear.task_factor))
+            return in_order(labels_of(self._linear.weights.task_factor))
         return super()._cached_clusters(side)
 
     @property

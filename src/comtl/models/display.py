@@ -65,11 +65,13 @@ def coef_frame(self: TaskModel) -> Any:
     check_is_fitted(self)
     pandas = import_pandas("coef_frame")
     index = pandas.Index(self.tasks_, name=_task_title(self))
-    if self._columns.index is not None:
-        assert self._known_classes is not None
-        pairs = [self.tasks_[self._columns.task], self._known_classes[self._columns.label]]
+    linear, columns = self._linear, self._linear.columns
+    if columns.index is not None:
+        assert linear.classes is not None
+        pairs = [linear.tasks[columns.task], linear.classes[columns.label]]
         index = pandas.MultiIndex.from_arrays(pairs, names=[_task_title(self), "class"])
-    return pandas.DataFrame(to_numpy(self._linear.coef), index=index, columns=self._feature_names())
+    weights = to_numpy(linear.weights.coef)
+    return pandas.DataFrame(weights, index=index, columns=self._feature_names())
 
 
 def task_frame(self: TaskModel) -> Any:
@@ -96,7 +98,7 @@ def task_frame(self: TaskModel) -> Any:
     check_is_fitted(self)
     pandas = import_pandas("task_frame")
     columns: dict[str, np.ndarray] = {"cluster": self.task_clusters_}
-    if self._columns.index is None:
+    if self._linear.columns.index is None:
         columns["intercept"] = to_numpy(self.intercept_)
     else:
         assert self._known_classes is not None

@@ -30,7 +30,6 @@ from ..phrases import warn_caller
 from ..rows.fit_input import rows_of
 from ..rows.frames import is_frame
 from ..rows.observations import Observations
-from ..rows.reading import encode_tasks
 from .task_model import TaskModel
 
 
@@ -211,7 +210,6 @@ class FactorFit(ABC):
     ) -> None:
         """Let the model keep what a step came to."""
         model, factors, units = self.model, step.state.factors, problem.units
-        model._describe(data, columns)
         model.n_iter_ = step.sweep
         model.converged_ = step.converged
         model.objective_history_ = np.array(history)
@@ -223,7 +221,7 @@ class FactorFit(ABC):
         if factors.S is not None:
             model.core_ = padded(padded(factors.S, model._widths[1]).T, model._widths[0]).T
         model.feature_relation_, model.task_relation_ = self.relations(step.state)
-        model._set_linear(units.linear(factors))
+        model._keep_weights(data, columns, units.weights(factors))
 
     def within(
         self, fit: RowsDatafit, state: State, whitening: Array | None
@@ -241,9 +239,7 @@ class FactorFit(ABC):
         told = Adaptation(old._state, old._units, self.model._loss(), self.within)
         new = adapt_columns(old._binary(data, columns), told, residual=residual)
         model = copy.copy(old)
-        model.tasks_ = np.concatenate([old.tasks_, data.tasks])
-        model._columns = old._columns.joined(columns, len(old.tasks_))
-        model._set_linear(old._linear.joined(*new))
+        model._set_linear(old._linear.joined(data.tasks, columns, new))
         return model
 
 
@@ -293,7 +289,7 @@ def refuse_known(model: TaskModel, data: Observations) -> None:
             "adapt takes y in the form that fit had: "
             + ("two-dimensional." if model._multi_output else "one-dimensional, with tasks.")
         )
-    known = encode_tasks(data.tasks, model.tasks_) >= 0
+    known = model._linear.codes(data.tasks) >= 0
     if known.any():
         names = data.tasks[known][:10].tolist()
         raise ValueError(

@@ -17,7 +17,7 @@ from ..linear import OutputColumns
 from ..losses import ClassLink, Link
 from ..rows.frames import is_partitioned
 from ..rows.observations import Observations
-from ..rows.reading import encode_tasks, read_classes, read_numbers
+from ..rows.reading import read_classes, read_numbers
 from .task_model import TaskModel
 
 
@@ -68,7 +68,7 @@ class RegressorOutputs(RegressorMixin, TaskModel):
         return data
 
     def _held_out_loss(self, data: Observations, unit: float) -> float:
-        codes = encode_tasks(data.tasks, self.tasks_)[data.codes]
+        codes = self._linear.codes(data.tasks)[data.codes]
         loss = self._loss().held_out(data.y, self._cell_scores(data, codes), unit)
         return weighted_mean(loss, data.weights)
 
@@ -132,7 +132,11 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
     __metadata_request__predict_log_proba = {"task": True}
     __metadata_request__decision_function = {"task": True}
 
-    classes_: np.ndarray
+    @property
+    def classes_(self) -> np.ndarray:
+        """Union of the classes of all tasks."""
+        assert self._linear.classes is not None
+        return self._linear.classes
 
     @property
     def _classification(self) -> bool:
@@ -146,11 +150,6 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
 
     def _binary(self, data: Observations, columns: OutputColumns) -> Observations:
         return one_vs_rest(data, columns)
-
-    def _describe(self, data: Observations, columns: OutputColumns) -> None:
-        assert data.classes is not None
-        self.classes_ = data.classes
-        super()._describe(data, columns)
 
     @by_partition
     def decision_function(self, X: Any, task: Any = None) -> Array:
@@ -173,9 +172,10 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
 
     def _decisions(self, X: Any, codes: np.ndarray | None) -> tuple[Array, Array | None]:
         """Scores, and beyond two classes which of them belong to classes the task saw."""
-        if codes is None or self._columns.index is None:
+        columns = self._linear.columns
+        if codes is None or columns.index is None:
             return self._scores(X, codes), None
-        places = self._columns.places[codes]
+        places = columns.places[codes]
         seen = places >= 0
         scores = self._scores(X, np.maximum(places, 0))
         xp = namespace(scores)
@@ -278,13 +278,9 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         truth, missing = read_classes(to_numpy(y))
         return mean_over_columns(accuracy_score, truth, guess, missing, sample_weight)
 
-    @property
-    def _known_classes(self) -> np.ndarray | None:
-        return self.classes_
-
     def _held_out_loss(self, data: Observations, unit: float) -> float:
-        codes = encode_tasks(data.tasks, self.tasks_)[data.codes]
-        if self._columns.index is None:
+        codes = self._linear.codes(data.tasks)[data.codes]
+        if self._linear.columns.index is None:
             scores = self._cell_scores(data, codes)
             value = self._loss().value(signs(data.y == 1, scores, scores.dtype), scores)
         else:

@@ -18,7 +18,7 @@ from ..parameters import require_integer, require_number
 from ..rows.fit_input import FitInput
 from ..rows.observations import Observations
 from .factor_model import adapt
-from .task_model import NEEDED, TaskModel
+from .task_model import TaskModel
 
 if TYPE_CHECKING:
     from .grid import Fold
@@ -207,7 +207,6 @@ class CrossValidated(TaskModel):
 
     def _with_best(self, state: dict[str, Any]) -> dict[str, Any]:
         """State of a file of an earlier version, where it held what the best model learned."""
-        self._take_state(state, {**NEEDED, "best_params_": dict})
         chosen = ("alpha_task_", "best_params_", "best_score_", "cv_results_")
         schema = ("n_features_in_", "feature_names_in_")
         own = {*self._get_param_names(), *chosen}

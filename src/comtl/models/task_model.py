@@ -19,27 +19,19 @@ from ..arrays import Array, device_name, namespace, take_pairs
 from ..engine.problem import Scaling
 from ..engine.progress import SILENT, FitProgress
 from ..factors import padded
-from ..linear import LinearTasks, OutputColumns
+from ..linear import ColumnWeights, LinearTasks, OutputColumns
 from ..losses import Loss
 from ..parameters import REMOVED, check_parameters
 from ..rows.fit_input import FitInput, rows_of
 from ..rows.observations import Observations
 from ..rows.reading import check_finite, read_rows
-from ..saving.registry import ModelFileError, belongs, saved
-from ..unseen_tasks import codes_of_rows
+from ..saving.registry import ModelFileError, belongs, field_types, saved
 from .display import coef_frame, names_of_features, numpy_copy, report, summary, task_frame
 
-DERIVED = frozenset(
-    {"_extended", "_cluster_cache", "task_factor_", "shared_coef_", "_skl_callbacks"}
-)
+DERIVED = frozenset({"_cluster_cache", "task_factor_", "shared_coef_", "_skl_callbacks"})
 """What :meth:`TaskModel._set_linear` makes of the weights, and what belongs to the session."""
-NEEDED = {
-    "tasks_": np.ndarray,
-    "_linear": LinearTasks,
-    "_columns": OutputColumns,
-    "_units": Scaling,
-}
-"""What every fitted model has."""
+STORED = {"tasks": "tasks_", "classes": "classes_", "columns": "_columns", "weights": "_linear"}
+"""Names in files of the parts of :class:`LinearTasks`."""
 
 
 class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
@@ -78,8 +70,6 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
     # Declared for type checkers; constructors and fits set them.
     task_column: str | int | None
     unseen_task: str
-    tasks_: np.ndarray
-    _columns: OutputColumns
     _linear: LinearTasks
     _units: Scaling
     _multi_output: bool
@@ -105,9 +95,14 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
         """Weighted mean loss of observations that fit did not see, targets measured in ``unit``."""
 
     @property
+    def tasks_(self) -> np.ndarray:
+        """Task labels, in the order of the rows of ``coef_``."""
+        return self._linear.tasks
+
+    @property
     def _known_classes(self) -> np.ndarray | None:
         """Classes of the fit; None for a regressor."""
-        return None
+        return self._linear.classes
 
     @property
     def _algorithm(self) -> Any:
@@ -173,29 +168,28 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
         """Learn the columns of weights from the observations, and keep what came of it."""
         self._algorithm.learn(data, columns, watch)
 
-    def _describe(self, data: Observations, columns: OutputColumns) -> None:
-        """Keep what the fit was told."""
-        self.tasks_ = data.tasks
-        self._columns = columns
+    def _keep_weights(
+        self, data: Observations, columns: OutputColumns, weights: ColumnWeights
+    ) -> None:
+        """Keep the weights of all columns, and the tasks and classes that they belong to."""
         self._multi_output = data.multi_output
+        self._set_linear(LinearTasks(data.tasks, data.classes, columns, weights))
 
     def _set_linear(self, linear: LinearTasks) -> None:
-        """Keep the weights of all columns, and the means that serve unseen tasks."""
         self._linear = linear
-        self.task_factor_ = padded(linear.task_factor, self._widths[1])
-        self.shared_coef_ = linear.shared
+        self.task_factor_ = padded(linear.weights.task_factor, self._widths[1])
+        self.shared_coef_ = linear.weights.shared
         self._cluster_cache: dict[str, np.ndarray] = {}
-        self._extended = linear.with_means(self._columns.groups(linear.n_tasks))
 
     @property
     def coef_(self) -> Array:
         """Weights: tasks × features, or tasks × classes × features beyond two classes."""
-        return self._columns.by_task(self._linear.coef)
+        return self._linear.coef
 
     @property
     def intercept_(self) -> Array:
         """Intercepts: one a task, or tasks × classes beyond two classes."""
-        return self._columns.by_task(self._linear.intercepts)
+        return self._linear.intercepts
 
     @property
     def feature_clusters_(self) -> np.ndarray:
@@ -218,7 +212,6 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
             units = self._units.shift, self._units.inverse_scale
             features, tasks = clusters_of(
                 self._linear,
-                self._columns,
                 units,
                 self._clusters(),
                 with_levels=self._levels_tell and not self._multi_output,
@@ -229,13 +222,14 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _cell_scores(self, data: Observations, codes: np.ndarray) -> Array:
         """Score of each observation of other data for a column of the extended weights."""
+        extended = self._linear.extended
         if data.rows is None:
-            return self._extended.scores(data.X, codes)
-        return take_pairs(self._extended.table(data.X), data.rows, codes)
+            return extended.scores(data.X, codes)
+        return take_pairs(extended.table(data.X), data.rows, codes)
 
     def _scores(self, X: Any, codes: np.ndarray | None) -> Array:
         """Scores of rows for the columns that ``codes`` name, or for all tasks without them."""
-        scores = self._linear.table(X) if codes is None else self._extended.scores(X, codes)
+        scores = self._linear.scores(X, codes)
         xp = namespace(scores)
         if not bool(xp.all(xp.isfinite(scores))):
             check_finite(X, self)
@@ -243,7 +237,7 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _check_device(self, X: Any) -> None:
         """Refuse rows of another library or device than those of the fit."""
-        mine, given = device_name(self._linear.shared), device_name(X)
+        mine, given = device_name(self._linear.weights.shared), device_name(X)
         if mine != given:
             raise TypeError(
                 f"X is an array of {given}, but the model was fitted on {mine}. Pass rows that lie "
@@ -266,11 +260,11 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
             return X, np.zeros(X.shape[0], dtype=np.intp)
         adapts = self._algorithm_class is not None
         remedy = "Adapt the model to them with adapt()" if adapts else "Fit again"
-        return X, codes_of_rows(labels, self.tasks_, unseen_task=self.unseen_task, remedy=remedy)
+        return X, self._linear.codes(labels, unseen_task=self.unseen_task, remedy=remedy)
 
     def _feature_names(self) -> list[str]:
         """Names of the columns of ``coef_``."""
-        width = self._linear.directions.shape[0]
+        width = self._linear.weights.directions.shape[0]
         return names_of_features(vars(self).get("feature_names_in_"), width, self.task_column)
 
     coef_frame = coef_frame
@@ -344,14 +338,22 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _saved_state(self) -> dict[str, Any]:
         """What a file keeps: parameters, and all that was learned but what follows from it."""
-        return {name: value for name, value in vars(self).items() if name not in DERIVED}
+        state = {name: value for name, value in vars(self).items() if name not in DERIVED}
+        if "_linear" in state:
+            linear = state.pop("_linear")
+            state.update({name: getattr(linear, part) for part, name in STORED.items()})
+        return state
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Take what a file kept, as far as it belongs together."""
         state = {name: value for name, value in state.items() if name not in REMOVED}
-        self._take_state(state, NEEDED)
-        linear, columns = self._linear, self._columns
-        if len(columns.task) != linear.n_tasks or not linear.consistent:
+        parts = {part: state.pop(name, None) for part, name in STORED.items()}
+        self._take_state(state, {"_units": Scaling})
+        types = field_types(LinearTasks)
+        linear = LinearTasks(**parts)
+        if not all(belongs(parts[name], kind) for name, kind in types.items()) or (
+            not linear.consistent
+        ):
             raise ModelFileError("the weights of the model do not fit each other.")
         self._set_linear(linear)
 

@@ -32,6 +32,7 @@ MODULES = {
 
 FORMER_CLASSES = {
     "Columns": "OutputColumns",
+    "LinearTasks": "ColumnWeights",
     "RelatedClassifier": "CoregionalisedRidgeClassifier",
     "RelatedRegressor": "CoregionalisedRidgeRegressor",
     "Spread": "PredictiveVariance",

@@ -75,11 +75,12 @@ def to_onnx(model: TaskModel) -> Any:
         raise ModuleNotFoundError("to_onnx needs onnx: pip install onnx", name="onnx") from None
 
     graph = Graph()
-    dtype = helper.np_dtype_to_tensor_dtype(model._linear.shared.dtype)
+    shared = model._linear.weights.shared
+    dtype = helper.np_dtype_to_tensor_dtype(shared.dtype)
     hinges = model._hinges if isinstance(model, MultitaskModel) else None
-    width = len(model._linear.shared) - (0 if hinges is None else len(hinges.columns))
+    width = len(shared) - (0 if hinges is None else len(hinges.columns))
     inputs = [helper.make_tensor_value_info("X", dtype, ["rows", width])]
-    rows = "X" if hinges is None else _with_hinges(graph, hinges, model._linear.shared.dtype)
+    rows = "X" if hinges is None else _with_hinges(graph, hinges, shared.dtype)
     codes = None
     if model._multi_output:
         scores = _table(graph, model, rows)
@@ -106,8 +107,8 @@ def _with_hinges(graph: Graph, hinges: Hinges, dtype: Any) -> str:
 
 def _table(graph: Graph, model: TaskModel, rows: str) -> str:
     """Scores of every row for every task."""
-    product = graph.apply("MatMul", rows, graph.constant(model._linear.coef.T))
-    return graph.apply("Add", product, graph.constant(model._linear.intercepts))
+    product = graph.apply("MatMul", rows, graph.constant(model._linear.weights.coef.T))
+    return graph.apply("Add", product, graph.constant(model._linear.weights.intercepts))
 
 
 def _codes(graph: Graph, tasks: np.ndarray) -> str:
@@ -126,7 +127,7 @@ def _codes(graph: Graph, tasks: np.ndarray) -> str:
 
 def _scores(graph: Graph, model: TaskModel, rows: str, codes: str | None) -> str:
     """Scores of each row for its task, beyond two classes a column for each class."""
-    everyone, index = model._extended, model._columns.index
+    everyone, index = model._linear.extended, model._linear.columns.index
     weights = graph.constant(everyone.coef)
     offsets = graph.constant(everyone.intercepts)
     if codes is None:
@@ -134,9 +135,7 @@ def _scores(graph: Graph, model: TaskModel, rows: str, codes: str | None) -> str
         shape = graph.apply("Shape", rows, start=0, end=1)
         codes = graph.apply("Expand", graph.constant(np.zeros(1, np.int64)), shape)
     if index is not None:
-        means = np.arange(index.shape[1]) + model._linear.n_tasks
-        means = np.where((index >= 0).any(axis=0), means, -1)
-        places = np.concatenate([index, means[None, :]]).astype(np.int64)
+        places = model._linear.columns.places.astype(np.int64)
         own = graph.apply("Gather", graph.constant(places), codes, axis=0)
         codes = graph.apply("Max", own, graph.constant(np.zeros(1, np.int64)))
         rows = graph.apply("Unsqueeze", rows, graph.constant(np.ones(1, np.int64)))
@@ -157,7 +156,7 @@ def _odds(graph: Graph, model: ClassifierOutputs, scores: str, codes: str | None
     thresholds = model._thresholds_of(everyone)
     if thresholds is None or not thresholds.any():
         return scores
-    thresholds = thresholds.astype(model._linear.shared.dtype)
+    thresholds = thresholds.astype(model._linear.weights.shared.dtype)
     if codes is not None:
         return graph.apply(
             "Add", scores, graph.apply("Gather", graph.constant(thresholds), codes, axis=0)
@@ -178,11 +177,11 @@ def _outputs(
         assert operator is not None
         graph.apply(operator, scores, name="prediction")
         return [helper.make_tensor_value_info("prediction", dtype, ["rows", *across])]
-    several = model._columns.index is not None
+    several = model._linear.columns.index is not None
     if several:
         chosen = graph.apply("ArgMax", scores, axis=1, keepdims=0)
     else:
-        zero = graph.constant(np.zeros((), dtype=model._linear.shared.dtype))
+        zero = graph.constant(np.zeros((), dtype=model._linear.weights.shared.dtype))
         positive = graph.apply("Greater", scores, zero)
         chosen = graph.apply("Cast", positive, to=int(TensorProto.INT64))
     classes = model.classes_

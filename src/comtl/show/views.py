@@ -70,7 +70,7 @@ def view(model: TaskModel) -> ModelView:
     check_is_fitted(model)
     inverse = model._units.inverse_scale
     spread = 1.0 / np.where(inverse > 0, inverse, 1.0)
-    columns, classes = model._columns, model._known_classes
+    columns, classes = model._linear.columns, model._linear.classes
     several = classes is not None and columns.index is not None
     return ModelView(
         tasks=[str(label) for label in model.tasks_.tolist()],
@@ -78,7 +78,7 @@ def view(model: TaskModel) -> ModelView:
         classes=[str(label) for label in classes.tolist()] if several else [],  # type: ignore[union-attr]
         line_task=columns.task,
         line_class=columns.label,
-        values=np.asarray(model._linear.coef, dtype=float) * spread,
+        values=np.asarray(model._linear.weights.coef, dtype=float) * spread,
         spread=np.asarray(spread, dtype=float),
         task_clusters=model.task_clusters_,
         feature_clusters=model.feature_clusters_,

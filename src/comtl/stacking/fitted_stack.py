@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..linear import OutputColumns
+from ..linear import LinearTasks
 from ..rows.observations import Observations
 from ..saving.registry import saved
 from .blending import Blend
@@ -52,17 +52,16 @@ class FittedStack:
             base = found(said)
         return said
 
-    def nonlinear_scores(
-        self, X: Any, codes: np.ndarray | None, tasks: np.ndarray, columns: OutputColumns
-    ) -> np.ndarray:
+    def nonlinear_scores(self, X: Any, codes: np.ndarray | None, linear: LinearTasks) -> np.ndarray:
         """What members without coefficients add to the scores of rows.
 
         For the columns of weights that ``codes`` name, or of every row for all tasks.
         """
+        tasks, places = linear.tasks, linear.columns.places
         codes = np.tile(np.arange(len(tasks)), (X.shape[0], 1)) if codes is None else codes
-        task, label = np.argwhere(columns.places >= 0).T
+        task, label = np.argwhere(places >= 0).T
         place = np.zeros(len(task), dtype=np.intp)
-        place[columns.places[task, label]] = np.arange(len(task))
+        place[places[task, label]] = np.arange(len(task))
         own = place[codes.ravel()]
         # Last of the places is a task never seen, which has the mean unit.
         task, label = np.where(task < len(tasks), task, -1)[own], label[own]

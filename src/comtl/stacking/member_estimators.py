@@ -11,9 +11,8 @@ import numpy as np
 from ..engine.problem import Problem
 from ..hierarchical.coregionalised import CentredProblem, CoregionalisedRidge
 from ..hierarchical.hierarchical_estimators import HierarchicalModel
-from ..linear import LinearTasks
+from ..linear import ColumnWeights
 from ..models.task_model import TaskModel
-from ..rows.reading import encode_tasks
 from ..saving.registry import saved
 from .members import Fitted, MemberRows, Predicted, Shared
 
@@ -26,15 +25,15 @@ class FittedEstimator:
     model: TaskModel
 
     @property
-    def linear(self) -> LinearTasks:
+    def linear(self) -> ColumnWeights:
         """Its coefficients."""
-        return self.model._linear
+        return self.model._linear.weights
 
     def score(self, rows: MemberRows, base: Predicted | None) -> Predicted:
         """Scores by the column of each target's task, or by the mean of all tasks."""
-        codes = np.append(encode_tasks(rows.tasks, self.model.tasks_), -1)[rows.task]
-        column = self.model._columns.places[codes, rows.label]
-        extended = self.model._extended
+        linear = self.model._linear
+        codes = np.append(linear.codes(rows.tasks), -1)[rows.task]
+        column, extended = linear.columns.places[codes, rows.label], linear.extended
         return Predicted(rows.scores(extended, column), column, lambda: extended.coef)
 
 

@@ -14,7 +14,7 @@ from ..arrays import Array, is_device_sparse, on_device, take, take_pairs
 from ..engine.problem import one_vs_rest
 from ..hierarchical.hierarchical_estimators import groups_of, populations_of
 from ..hierarchical.population import Population
-from ..linear import LinearTasks, OutputColumns
+from ..linear import ColumnWeights, OutputColumns
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 
@@ -80,15 +80,15 @@ class MemberRows:
         weights = data.weights if len(cell) == data.n_observations else take(data.weights, cell)
         return cls(data.X, row, data.codes[cell], label, data.tasks, y, weights)
 
-    def scores(self, linear: LinearTasks, column: np.ndarray) -> Array:
+    def scores(self, weights: ColumnWeights, column: np.ndarray) -> Array:
         """Score of each target by its column of the weights."""
         if self.row is None:
-            return linear.scores(self.X, column)
+            return weights.scores(self.X, column)
         if not self.label.any():
-            return take_pairs(linear.table(self.X), self.row, column)
+            return take_pairs(weights.table(self.X), self.row, column)
         columns = np.zeros((self.X.shape[0], self.label.max() + 1), dtype=np.intp)
         columns[self.row, self.label] = column
-        return take_pairs(linear.scores(self.X, columns), self.row, self.label)
+        return take_pairs(weights.scores(self.X, columns), self.row, self.label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ class Fitted(Protocol):
     """A member that was fitted; ``linear`` has its coefficients, if it is linear."""
 
     @property
-    def linear(self) -> LinearTasks | None: ...
+    def linear(self) -> ColumnWeights | None: ...
 
     def score(self, rows: MemberRows, base: Predicted | None) -> Predicted:
         """Scores of targets, above level 0 with what the stack below predicts of them."""

@@ -15,7 +15,7 @@ from ..arrays import Array, asarray_like, namespace, on_device, weighted_mean
 from ..engine.problem import Scaling, row_weights
 from ..engine.progress import Checkpoint, FitProgress, logger, progress_shown
 from ..hierarchical.intervals_mixin import IntervalMixin
-from ..linear import LinearTasks, OutputColumns
+from ..linear import ColumnWeights, OutputColumns
 from ..losses import Logistic, Squared
 from ..models import fields as of
 from ..models.display import names_of_features
@@ -147,7 +147,6 @@ class MultitaskModel(TaskModel):
         self.weights_, self._hinges = stack.weights, stack.rows.hinges
         self.members_ = {name: public_member(found[name]) for name in stack.weights}
         self.basis_ = "hinges" if len(self._hinges.columns) else "linear"
-        self._describe(data, columns)
         xp = namespace(data.weights)
         design = Design.standardized(data.X, xp.ones(data.X.shape[0], dtype=data.X.dtype))
         self._units = Scaling(design.shift, design.inverse_scale, 0.0, 1.0)
@@ -162,23 +161,23 @@ class MultitaskModel(TaskModel):
             if one is not None:
                 coef += stack.weights[name] * one.coef
                 intercepts += stack.weights[name] * one.intercepts
-        whole = LinearTasks.of_weights(*units.inverse_transform(coef, intercepts, columns.task))
+        whole = ColumnWeights.of_coef(*units.inverse_transform(coef, intercepts, columns.task))
         self._widths = whole.directions.shape[1], whole.directions.shape[1]
-        self._set_linear(whole)
+        self._keep_weights(data, columns, whole)
         self._nonlinear = fitted if None in linear.values() else None
 
     def _scores(self, X: Any, codes: np.ndarray | None) -> Array:
         scores = super()._scores(X, codes)
         if self._nonlinear is None:
             return scores
-        return scores + self._nonlinear.nonlinear_scores(X, codes, self.tasks_, self._columns)
+        return scores + self._nonlinear.nonlinear_scores(X, codes, self._linear)
 
     def _restore(self, state: dict[str, Any]) -> None:
         # Earlier versions had linear members alone.
         super()._restore({"_nonlinear": None, **state})
 
     def _feature_names(self) -> list[str]:
-        width = self._linear.directions.shape[0] - len(self._hinges.columns)
+        width = self._linear.weights.directions.shape[0] - len(self._hinges.columns)
         names = names_of_features(vars(self).get("feature_names_in_"), width, self.task_column)
         return names + self._hinges.names(names)
 
