@@ -17,9 +17,9 @@ import comtl.engine.block_steps as steps
 import comtl.engine.starts as starts
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datafits.rows_datafit import RowsDatafit
-from comtl.engine.alternation import Recipe, Schedule, alternate
-from comtl.engine.block_steps import InnerTolerance
+from comtl.engine.alternation import alternate
 from comtl.engine.feature_system import FeatureSystem
+from comtl.engine.recipe import InnerTolerance, Recipe, Schedule
 from comtl.engine.starts import start_state
 from comtl.losses import Squared
 from comtl.rows.design import Design

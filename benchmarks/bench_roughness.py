@@ -12,7 +12,7 @@ from unittest import mock
 from comtl import MultitaskRegressor
 from comtl.baselines import ClusteredRegressor, GroupOverlapRegressor, clustered, factored
 from comtl.datasets import SYNTHETIC
-from comtl.engine.block_steps import InnerTolerance
+from comtl.engine.recipe import InnerTolerance
 from comtl.rows.fit_input import FitInput
 from comtl.stacking import default_members as library
 from comtl_reproduction import tuning

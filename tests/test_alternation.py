@@ -7,7 +7,8 @@ from threadpoolctl import threadpool_limits
 
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.engine import block_steps as steps
-from comtl.engine.alternation import Recipe, Schedule, alternate
+from comtl.engine.alternation import alternate
+from comtl.engine.recipe import Recipe, Schedule
 from comtl.engine.starts import start_state
 from comtl.losses import Logistic, Squared
 from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex

@@ -11,8 +11,8 @@ from comtl.arrays import dot, norm, segment_gram, segment_sum
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.engine import block_steps as steps
-from comtl.engine.alternation import Recipe, Schedule, alternate
-from comtl.engine.block_steps import InnerTolerance
+from comtl.engine.alternation import alternate
+from comtl.engine.recipe import InnerTolerance, Recipe, Schedule
 from comtl.engine.starts import start_state
 from comtl.factors import Factors
 from comtl.losses import Logistic, Squared

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from comtl.baselines.direct import direct_recipe
-from comtl.engine.alternation import Recipe, Schedule, alternate
+from comtl.engine.alternation import alternate
 from comtl.engine.block_steps import deviation_step, direct_step
+from comtl.engine.recipe import Recipe, Schedule
 from comtl.engine.starts import start_state
 from comtl.losses import Logistic, Squared
 from comtl.penalties import Ridge

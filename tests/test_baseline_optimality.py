@@ -23,7 +23,8 @@ from comtl.baselines import (
     direct as whole,
 )
 from comtl.baselines.shared_pool import Rounds
-from comtl.engine.alternation import Schedule
+from comtl.engine.problem import Problem
+from comtl.engine.recipe import Schedule
 from helpers import problem
 from test_special_cases import loss_and_gradient, singular_values, trace_norm_optimum
 
@@ -263,7 +264,7 @@ def test_rows_and_grams_agree_on_the_assignment(seed):
     units = SimpleNamespace(shift=np.zeros(3))
     found = []
     for datafit in (data.rows(), data.gram()):
-        rounds = Rounds(SimpleNamespace(datafit=datafit, units=units), 3, 0.5, True, 1e-9)
+        rounds = Rounds(Problem(datafit, units), 3, 0.5, True, 1e-9)
         starts = rounds.starts(4, np.random.default_rng(0))
         found.append([list(rounds.run(labels, Schedule())) for labels in starts])
     for rows, gram in zip(*found, strict=True):

@@ -17,7 +17,7 @@ from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datasets import make_syn1, make_syn4
 from comtl.engine import alternation
 from comtl.engine import starts as starting
-from comtl.engine.alternation import Recipe, Schedule
+from comtl.engine.recipe import Recipe, Schedule
 from comtl.factors import padded
 from comtl.models import grid
 from comtl.penalties import L1, Free, Ridge

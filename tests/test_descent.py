@@ -14,7 +14,8 @@ from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.engine import alternation
 from comtl.engine import block_steps as steps
-from comtl.engine.alternation import Recipe, Schedule, alternate
+from comtl.engine.alternation import alternate
+from comtl.engine.recipe import Recipe, Schedule
 from comtl.engine.starts import start_state
 from comtl.losses import LOSSES, Logistic, Loss
 from comtl.penalties import L1, ElasticNet, Free, NonNegative, Ridge, Simplex

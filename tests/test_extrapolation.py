@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from comtl.engine.alternation import Recipe, Schedule, alternate
+from comtl.engine.alternation import alternate
 from comtl.engine.extrapolation import can_rotate, extrapolate
+from comtl.engine.recipe import Recipe, Schedule
 from comtl.engine.starts import start_state
 from comtl.losses import Logistic
 from comtl.penalties import L1, Free, Ridge, Simplex

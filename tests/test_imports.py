@@ -36,7 +36,7 @@ LATER = {"cli", "evaluation", "plot", "show", "tables"}
 """What ``import comtl`` leaves out: libraries, and rooms of its own."""
 MOST_MODULES = 87
 """Modules of comtl that ``import comtl`` may load. It may only fall."""
-MOST_BEHIND_A_BASELINE = 62
+MOST_BEHIND_A_BASELINE = 41
 """Modules that the simplest model imports, with what they import, packages not counted for their
 parts. It may only fall."""
 

@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, RepeatedKFold
 
 from comtl import MultitaskClassifier, MultitaskRegressor
 from comtl.engine import progress
-from comtl.engine.problem import OutputColumns
+from comtl.linear import OutputColumns
 from comtl.losses import Squared
 from comtl.rows.fit_input import FitInput
 from comtl.stacking import stack as stack_module

@@ -7,8 +7,8 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from comtl.datafits.rows_datafit import RowsDatafit
-from comtl.engine.alternation import Recipe, Schedule, alternate
-from comtl.engine.block_steps import InnerTolerance
+from comtl.engine.alternation import alternate
+from comtl.engine.recipe import InnerTolerance, Recipe, Schedule
 from comtl.engine.starts import start_state
 from comtl.factors import Factors, State
 from comtl.losses import Logistic

@@ -8,8 +8,9 @@ from scipy.optimize import nnls
 
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.engine import block_steps as steps
-from comtl.engine.block_steps import InnerTolerance, core_step, feature_step, shared_step, task_step
+from comtl.engine.block_steps import core_step, feature_step, shared_step, task_step
 from comtl.engine.feature_system import FeatureSystem
+from comtl.engine.recipe import InnerTolerance
 from comtl.factors import State
 from comtl.losses import Logistic
 from comtl.penalties import L1, Free, NonNegative, Ridge

@@ -26,11 +26,11 @@ from .arrays import Array, namespace, on_device, take, with_ones
 from .arrays.segments import similar_sizes
 from .datafits.rows_datafit import RowsDatafit
 from .engine.alternation import line_search
-from .engine.block_steps import InnerTolerance, deviation_step, task_step
+from .engine.block_steps import deviation_step, task_step
 from .engine.memberships import task_moves
-from .engine.problem import Scaling
+from .engine.recipe import InnerTolerance
 from .factors import Factors, State
-from .linear import RowSparse
+from .linear import RowSparse, Scaling
 from .losses import Loss
 from .penalties import Ridge
 from .rows.observations import Observations

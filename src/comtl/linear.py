@@ -20,6 +20,8 @@ from .arrays import (
     with_ones,
 )
 from .arrays.blocks import RowBlocks
+from .factors import Factors
+from .rows.design import Design
 from .rows.observations import Observations
 from .rows.reading import encode_tasks
 from .saving.registry import saved
@@ -182,6 +184,34 @@ class ColumnWeights:
             for n, r in ((self.n_columns, self.residual), (len(intercepts), residual))
         ]
         return self._below(task_factor, intercepts, sparse.csr_array(sparse.vstack(parts)))
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Centre and scale of features and target that the engine works in."""
+
+    shift: np.ndarray
+    inverse_scale: np.ndarray
+    target_shift: float
+    target_scale: float
+
+    def design(self, X: object) -> Design:
+        return Design(X, self.shift, self.inverse_scale)
+
+    def target(self, y: Array) -> Array:
+        return (y - self.target_shift) / self.target_scale
+
+    def intercepts(self, intercepts: Array, centre_offset: Array) -> Array:
+        """User's intercepts; ``centre_offset`` is each task's weights times the feature shift."""
+        return self.target_scale * (intercepts - centre_offset) + self.target_shift
+
+    def weights(self, factors: Factors) -> ColumnWeights:
+        directions, shared = factors.feature_loadings, factors.shared
+        centre_offset = factors.G @ (self.shift @ directions) + self.shift @ shared
+        intercepts = self.intercepts(factors.intercepts, centre_offset)
+        scale = self.target_scale * self.inverse_scale
+        return ColumnWeights(scale[:, None] * directions, factors.G, scale * shared, intercepts)
 
 
 @saved

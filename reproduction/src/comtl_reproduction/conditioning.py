@@ -10,8 +10,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.datasets import SYNTHETIC
-from comtl.engine.alternation import Recipe, Schedule
 from comtl.engine.feature_system import FeatureSystem
+from comtl.engine.recipe import Recipe, Schedule
 from comtl.engine.starts import start_state
 from comtl.losses import Squared
 from comtl.penalties.learned_relation import LearnedRelation

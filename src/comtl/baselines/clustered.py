@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ..arrays import to_numpy
-from ..engine.alternation import Recipe, Schedule
+from ..engine.recipe import Recipe, Schedule
 from ..models import fields as of
 from ..models.factor_model import FactorFit, adapt
 from ..models.outputs import ClassifierOutputs, RegressorOutputs

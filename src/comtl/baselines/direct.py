@@ -14,8 +14,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from ..arrays import DENSE_BYTES, namespace
-from ..engine.alternation import Iteration, Recipe, Schedule
-from ..engine.block_steps import InnerTolerance
+from ..engine.recipe import InnerTolerance, Iteration, Recipe, Schedule
 from ..factors import State, thin_svd
 from ..models import fields as of
 from ..models.factor_model import FactorFit, adapt

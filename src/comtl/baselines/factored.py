@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated, Any
 
-from ..engine.alternation import Recipe, Schedule
+from ..engine.recipe import Recipe, Schedule
 from ..models import fields as of
 from ..models.factor_model import FactorFit, adapt
 from ..models.outputs import ClassifierOutputs, RegressorOutputs

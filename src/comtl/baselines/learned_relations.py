@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
 
-from ..engine.alternation import Recipe
+from ..engine.recipe import Recipe
 from ..models import fields as of
 from ..models.factor_model import adapt
 from ..models.outputs import ClassifierOutputs, RegressorOutputs

@@ -5,19 +5,20 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import take
-from ..engine.alternation import Iteration, Recipe, Schedule, alternate
-from ..engine.problem import Problem
-from ..engine.starts import start_state
+from ..engine.recipe import Iteration, Recipe, Schedule
 from ..factors import Factors
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..parameters import documented
 from ..penalties import LEAST, Free, Ridge
 from .direct import DirectFit, DirectModel, direct_recipe
+
+if TYPE_CHECKING:
+    from ..engine.problem import Problem
 
 
 class OneSlope(DirectFit):
@@ -29,9 +30,8 @@ class OneSlope(DirectFit):
         self, problem: Problem, schedule: Schedule, seed: int, factors: Factors | None = None
     ) -> Iterator[Iteration]:
         if problem.labels is None:
-            yield from super().steps(problem, schedule, seed, factors)
-        else:
-            yield from self.by_class(problem, problem.labels, schedule)
+            return super().steps(problem, schedule, seed, factors)
+        return self.by_class(problem, problem.labels, schedule)
 
     @abstractmethod
     def by_class(
@@ -65,8 +65,7 @@ class PooledFit(OneSlope):
         parts = {"intercept": self.model.fit_intercept, "intercept_penalty": LEAST}
         size = merged.n_features, merged.n_tasks
         recipe = direct_recipe(size, Ridge(self.strength()), **parts)
-        start = start_state(merged, recipe, schedule, like=problem.units.shift)
-        for step in alternate(merged, start, schedule):
+        for step in replace(problem, datafit=merged).sweeps(recipe, schedule):
             point = step.state.factors
             spread = point.with_(
                 G=take(point.G, own), random_intercepts=take(point.random_intercepts, own)
@@ -90,8 +89,7 @@ class RandomInterceptFit(OneSlope):
             fixed={"G": member},
             intercept=self.model.fit_intercept,
         )
-        start = start_state(problem.datafit, recipe, schedule, like=problem.units.shift)
-        yield from alternate(problem.datafit, start, schedule)
+        return problem.sweeps(recipe, schedule)
 
 
 @documented

@@ -12,9 +12,8 @@ from ..arrays import Array, namespace, take, to_numpy
 from ..clusters import cluster_rows
 from ..datafits.datafit import Datafit
 from ..datafits.rows_datafit import RowsDatafit
-from ..engine.alternation import Iteration, Schedule, alternate
 from ..engine.problem import Problem
-from ..engine.starts import start_state
+from ..engine.recipe import Iteration, Schedule
 from ..factors import Factors, State
 from ..models import fields as of
 from ..models.factor_model import adapt
@@ -79,28 +78,23 @@ class SharedPool(TaskModel):
     task_clusters_ = property(largest_share)
 
 
+@dataclass(frozen=True)
 class Rounds:
-    """Rounds of assigning tasks to models and fitting the models anew.
+    """Rounds of assigning tasks to ``count`` models and fitting the models anew."""
 
-    Parameters
-    ----------
-    problem : Problem
-        Rows of the tasks.
-    count : int
-        Models in the pool.
-    alpha : float
-        Ridge penalty of a model.
-    intercept : bool
-        Whether models have intercepts.
-    tol : float
-        Tolerance of a model's fit.
-    """
+    problem: Problem
+    count: int
+    alpha: float
+    intercept: bool
+    tol: float
 
-    def __init__(
-        self, problem: Problem, count: int, alpha: float, intercept: bool, tol: float
-    ) -> None:
-        self.datafit, self.like = problem.datafit, problem.units.shift
-        self.count, self.alpha, self.intercept, self.tol = count, alpha, intercept, tol
+    @property
+    def datafit(self) -> Datafit:
+        return self.problem.datafit
+
+    @property
+    def like(self) -> Array:
+        return self.problem.units.shift
 
     def models(self, datafit: Datafit) -> Factors:
         """One ridge model for each task of a datafit."""
@@ -108,8 +102,7 @@ class Rounds:
         size = datafit.n_features, datafit.n_tasks
         recipe = direct_recipe(size, Ridge(self.alpha), **parts)
         schedule = Schedule(max_iter=50, tol=self.tol, inner=exact(self.tol))
-        start = start_state(datafit, recipe, schedule, like=self.like)
-        *_, step = alternate(datafit, start, schedule)
+        *_, step = replace(self.problem, datafit=datafit).sweeps(recipe, schedule)
         return step.state.factors
 
     def starts(self, number: int, rng: np.random.Generator) -> Iterator[np.ndarray]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..arrays import Array, namespace, with_ones
 from ..arrays.algebra import block_matrix
-from ..engine.block_steps import InnerTolerance
+from ..engine.recipe import InnerTolerance
 from ..rows.design import Covariance
 from ..solvers.conjugate_gradient import conjugate_gradients
 from ..solvers.sylvester import TwoTermSylvester

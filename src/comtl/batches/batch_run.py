@@ -10,8 +10,7 @@ import numpy as np
 
 from ..arrays import DENSE_BYTES, Array, namespace, to_numpy
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.alternation import Recipe, Schedule
-from ..engine.extrapolation import StepLength
+from ..engine.recipe import Recipe, Schedule, StepLength
 from ..factors import Factors
 from .batch_feature_step import feature_step
 from .batch_start import balance_step, extrapolate, start_fits

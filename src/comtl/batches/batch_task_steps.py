@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..arrays import Array, namespace
 from ..arrays.algebra import with_corner
-from ..engine.block_steps import InnerTolerance
+from ..engine.recipe import InnerTolerance
 from ..solvers.conjugate_gradient import conjugate_gradients
 from ..solvers.woodbury import coupled_blocks, paired, regular, solve_coupled_blocks
 from .batch_feature_step import widened

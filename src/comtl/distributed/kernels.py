@@ -12,8 +12,9 @@ import numpy as np
 from ..arrays import Array
 from ..datafits.gram_datafit import GramDatafit
 from ..datafits.rows_datafit import RowsDatafit, RowsLocalQuadratic
-from ..engine.problem import Scaling, complete_table, row_weights
+from ..engine.problem import complete_table, row_weights
 from ..factors import Factors
+from ..linear import Scaling
 from ..losses import Loss
 from .partition import LabelEncoding, Partition
 from .sums import Sums

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..engine.problem import complete_table, one_vs_rest
+from ..engine.problem import complete_table
 from ..linear import OutputColumns
 from ..rows.fit_input import FitInput
 from ..rows.observations import Observations
@@ -91,9 +91,9 @@ def _encode(obs: Observations, encoding: LabelEncoding) -> tuple[Observations, n
     if columns is None:
         return obs, task_index
     if columns.index is None:
-        return one_vs_rest(obs, columns), task_index
+        return obs.one_vs_rest(columns), task_index
     index = columns.index[task_index]
-    return one_vs_rest(obs, OutputColumns.seen(index >= 0)), index[index >= 0]
+    return obs.one_vs_rest(OutputColumns.seen(index >= 0)), index[index >= 0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..adapt import Adaptation, New
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.problem import Problem, Scaling
-from ..linear import OutputColumns
+from ..engine.problem import Problem
+from ..linear import OutputColumns, Scaling
 from ..losses import Loss
 from ..rows.observations import Observations, check_classes
 from ..rows.reading import read_tasks

@@ -10,12 +10,12 @@ import numpy as np
 from ..arrays import segment_gram, segment_sum, with_ones
 from ..arrays.segments import local_offsets
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.problem import Scaling
 from ..hierarchical.likelihoods import Bernoulli, Bound, Gaussian, Likelihood
 from ..hierarchical.logistic_bound import bound_constant, bound_curvature, bound_xi
 from ..hierarchical.population import evenly_scaled
 from ..hierarchical.posterior import Posterior
 from ..hierarchical.task_data import TaskGrams
+from ..linear import Scaling
 from ..losses import Logistic, Squared
 from ..rows.design import Design
 from .kernels import FitSpec

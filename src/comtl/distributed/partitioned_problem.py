@@ -11,12 +11,8 @@ from ..arrays import DENSE_BYTES, DENSE_SIDE
 from ..arrays.blocks import RowBlocks
 from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.problem import (
-    Problem,
-    Scaling,
-    row_weights,
-    sweep_costs,
-)
+from ..engine.problem import Problem, row_weights, sweep_costs
+from ..linear import Scaling
 from ..losses import Loss, Squared
 from ..losses.loss import scaled_units, target_unit
 from ..rows.design import (

@@ -11,17 +11,14 @@ rises.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from ..arrays import Array, namespace
+from ..arrays import namespace
 from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
 from ..factors import Factors, State
-from ..penalties import Penalty
-from ..saving.registry import saved
 from .balance import balance_step
 from .block_steps import (
-    InnerTolerance,
     core_step,
     direct_step,
     feature_step,
@@ -30,67 +27,10 @@ from .block_steps import (
     shared_step,
     task_step,
 )
-from .extrapolation import StepLength, extrapolate
+from .extrapolation import extrapolate
 from .feature_system import feature_mixing
 from .memberships import task_moves
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How the alternation runs: measured choices, see ``benchmarks/bench_engine.md``."""
-
-    max_iter: int = 100
-    tol: float = 1e-4  # relative decrease of the objective at which to stop
-    smoothing: float = 1e-2  # floor of ε, relative to the largest squared singular value
-    start_smoothing: float = 1.0
-    shrink: float = 0.3  # of ε, each sweep
-    inner: InnerTolerance = field(default_factory=InnerTolerance)
-    extrapolate: bool = True
-
-
-@saved
-@dataclass(frozen=True)
-class Iteration:
-    """State after a sweep; the next one extrapolates from ``last`` by ``step_length``."""
-
-    sweep: int
-    objective: float
-    state: State
-    solvers: dict[str, str]
-    converged: bool = False
-    step_length: StepLength = field(default_factory=StepLength)
-    last: Factors | None = None
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """A model: penalties by factor, ranks, what is held, shared part and intercepts.
-
-    Parameters
-    ----------
-    penalties : dict
-        For "F", "G" and, for three factors, "S": a penalty, or the strength of a learned
-        relation as a number.
-    ranks : tuple of int
-        Columns of ``F`` and of ``G``.
-    fixed : dict
-        Factors that are given and not learned. A held square ``F`` is the identity: ``G`` then
-        holds the weights themselves.
-    shared : float or None
-        Ridge penalty of the common part.
-    intercept : bool
-        Whether to fit intercepts.
-    intercept_penalty : float or None
-        Penalty of the tasks' deviations from the common intercept: infinite for one intercept in
-        common, next to zero for one of each task's own, None for an estimate from the data.
-    """
-
-    penalties: Mapping[str, Penalty | float]
-    ranks: tuple[int, int]
-    fixed: dict[str, Array] | None = None
-    shared: float | None = None
-    intercept: bool = True
-    intercept_penalty: float | None = None
+from .recipe import Iteration, Schedule, StepLength
 
 
 def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[Iteration]:

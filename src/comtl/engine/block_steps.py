@@ -6,8 +6,6 @@ returns the new factors with the solution that led there. Which solver ran is it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..arrays import Array, namespace
 from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
 from ..factors import Factors, State
@@ -18,18 +16,11 @@ from ..solvers.solution import Solution
 from ..solvers.woodbury import coupled_blocks, paired, regular
 from .feature_system import FeatureSystem
 from .memberships import BlockStep, feature_moves
+from .recipe import InnerTolerance
 
 DENSE_UNKNOWNS = 100
 WOODBURY_WIDTH = 12
 """Largest sizes of the direct solvers; see benchmarks/bench_engine.md."""
-
-
-@dataclass(frozen=True)
-class InnerTolerance:
-    """Tolerance and most iterations of the iterative solvers within a step."""
-
-    tol: float = 0.3
-    max_iter: int = 100
 
 
 def choose_feature_solver(datafit: Datafit, state: State) -> str:

@@ -14,8 +14,9 @@ from ..factors import Factors, State, padded, thin_svd
 from ..penalties import Penalty
 from ..penalties.constraints import indicators, labels_of
 from ..penalties.learned_relation import LearnedRelation, choose_penalty
-from .alternation import Iteration, Recipe, Schedule, alternate, line_search
-from .block_steps import InnerTolerance, core_step
+from .alternation import alternate, line_search
+from .block_steps import core_step
+from .recipe import InnerTolerance, Iteration, Recipe, Schedule
 from .starts import start_state
 
 START_STRENGTHS = (0.5, 5.0, 50.0)

@@ -8,27 +8,9 @@ objective; its length follows how often that is so. See benchmarks/bench_engine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from ..arrays import Array, namespace
 from ..factors import Factors, State
 from ..penalties import rotation_invariant
-from ..saving.registry import saved
-
-
-@saved
-@dataclass(frozen=True)
-class StepLength:
-    """How far to go beyond a sweep, as a share of its step."""
-
-    share: float = 0.5
-    longer: float = 1.3
-    shorter: float = 0.5
-    most: float = 8.0
-
-    def after(self, success: bool) -> StepLength:
-        factor = self.longer if success else self.shorter
-        return replace(self, share=min(factor * self.share, self.most))
 
 
 def can_rotate(state: State) -> bool:

@@ -1,56 +1,27 @@
-"""From validated observations to the problem the engine solves, and its solution back to user
-units.
-"""
+"""From validated observations to the problem that the engine solves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..arrays import DENSE_BYTES, DENSE_SIDE
-from ..arrays.backends import Array, asarray_like, bits_of, namespace, on_device
-from ..arrays.packed import RowSelector, take
+from ..arrays.backends import Array, bits_of, namespace, on_device
+from ..arrays.packed import RowSelector
 from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
 from ..datafits.rows_datafit import RowsDatafit
-from ..factors import Factors
-from ..linear import ColumnWeights, OutputColumns
+from ..linear import Scaling
 from ..losses import Loss
 from ..rows.design import Design
 from ..rows.observations import Observations
-from ..saving.registry import saved
-
-
-@saved
-@dataclass(frozen=True, eq=False)
-class Scaling:
-    """Centre and scale of features and target that the engine works in."""
-
-    shift: np.ndarray
-    inverse_scale: np.ndarray
-    target_shift: float
-    target_scale: float
-
-    def design(self, X: object) -> Design:
-        return Design(X, self.shift, self.inverse_scale)
-
-    def target(self, y: Array) -> Array:
-        return (y - self.target_shift) / self.target_scale
-
-    def intercepts(self, intercepts: Array, centre_offset: Array) -> Array:
-        """User's intercepts; ``centre_offset`` is each task's weights times the feature shift."""
-        return self.target_scale * (intercepts - centre_offset) + self.target_shift
-
-    def weights(self, factors: Factors) -> ColumnWeights:
-        directions, shared = factors.feature_loadings, factors.shared
-        centre_offset = factors.G @ (self.shift @ directions) + self.shift @ shared
-        intercepts = self.intercepts(factors.intercepts, centre_offset)
-        scale = self.target_scale * self.inverse_scale
-        return ColumnWeights(scale[:, None] * directions, factors.G, scale * shared, intercepts)
+from .alternation import alternate, resume
+from .recipe import Iteration, Recipe, Schedule
+from .starts import start_state
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,32 +32,14 @@ class Problem:
     units: Scaling
     labels: np.ndarray | None = None
 
+    def sweeps(self, recipe: Recipe, schedule: Schedule, **start: Any) -> Iterator[Iteration]:
+        """Yield the fit of a recipe sweep by sweep; ``start`` goes to :func:`start_state`."""
+        state = start_state(self.datafit, recipe, schedule, like=self.units.shift, **start)
+        return alternate(self.datafit, state, schedule)
 
-def one_vs_rest(data: Any, columns: OutputColumns) -> Any:
-    """Observations with targets -1 and +1: one class against the rest of its task's rows."""
-    if data.partitioned:
-        return data.one_vs_rest(columns)
-    dtype = data.X.dtype
-    if columns.index is None:
-        return replace(data, y=signs(data.y == 1, data.weights, dtype))
-    sizes = np.diff(data.offsets)[columns.task]
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    starts = data.offsets[:-1][columns.task]
-    obs = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
-    wanted = np.repeat(columns.label, sizes)
-    return replace(
-        data,
-        y=signs(data.y[obs] == wanted, data.weights, dtype),
-        weights=take(data.weights, obs),
-        offsets=offsets,
-        tasks=np.arange(len(sizes)),
-        rows=obs if data.rows is None else data.rows[obs],
-    )
-
-
-def signs(ones: np.ndarray, like: Array, dtype: Any) -> Array:
-    """One where given and minus one elsewhere, in the library of ``like``."""
-    return asarray_like(np.where(ones, 1.0, -1.0), like, dtype)
+    def resumed(self, step: Iteration, schedule: Schedule) -> Iterator[Iteration]:
+        """Yield what comes after a sweep."""
+        return resume(self.datafit, step, schedule)
 
 
 def build_problem(

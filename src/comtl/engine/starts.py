@@ -10,15 +10,14 @@ from ..factors import Factors, State, padded
 from ..penalties import Penalty
 from ..penalties.learned_relation import choose_penalty
 from .alternation import (
-    Recipe,
-    Schedule,
     descent_share,
     intercept_quadratic,
     line_search,
     update_pooling,
 )
 from .balance import balance_step, rectangular, split_exponents
-from .block_steps import InnerTolerance, shared_step
+from .block_steps import shared_step
+from .recipe import InnerTolerance, Recipe, Schedule
 
 
 def start_state(

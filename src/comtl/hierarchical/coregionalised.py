@@ -12,9 +12,8 @@ from scipy.optimize import minimize_scalar
 
 from ..arrays import DENSE_BYTES, DENSE_SIDE, segment_sum
 from ..datafits.block_diagonal import TaskBlocks
-from ..engine.problem import Scaling
 from ..engine.progress import SILENT, FitProgress
-from ..linear import ColumnWeights, OutputColumns
+from ..linear import ColumnWeights, OutputColumns, Scaling
 from ..losses import Loss, Squared
 from ..models.fields import TaskColumn, UnseenTask
 from ..models.outputs import ClassifierOutputs, RegressorOutputs

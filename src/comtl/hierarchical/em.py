@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..engine.extrapolation import StepLength
+from ..engine.recipe import StepLength
 from .covariances import (
     MIN_VARIANCE,
     CovarianceFamily,

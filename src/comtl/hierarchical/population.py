@@ -19,13 +19,8 @@ from ..arrays import (
 )
 from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.problem import (
-    Scaling,
-    cell_grams,
-    choose_datafit,
-    complete_table,
-    row_weights,
-)
+from ..engine.problem import cell_grams, choose_datafit, complete_table, row_weights
+from ..linear import Scaling
 from ..losses import Loss
 from ..losses.loss import target_units
 from ..rows.design import Design

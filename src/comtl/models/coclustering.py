@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from ..clusters import in_order
-from ..engine.alternation import Iteration, Recipe, Schedule
 from ..engine.problem import Problem
+from ..engine.recipe import Iteration, Recipe, Schedule
 from ..factors import Factors
 from ..parameters import Count, Doc, refuses
 from ..penalties import LEAST, Penalty, penalty_of, rotation_invariant

@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -15,11 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Array
 from ..arrays.blocks import single_blas
-from ..datafits.rows_datafit import RowsDatafit
-from ..engine.alternation import Iteration, Recipe, Schedule, alternate, resume
-from ..engine.problem import Problem, build_problem
 from ..engine.progress import SILENT, Checkpoint, FitProgress, logger, progress_shown
-from ..engine.starts import start_state
+from ..engine.recipe import Iteration, Recipe, Schedule
 from ..factors import Factors, State, padded
 from ..linear import OutputColumns
 from ..losses import Loss, loss_names, loss_of
@@ -31,6 +28,10 @@ from ..rows.fit_input import rows_of
 from ..rows.frames import is_frame
 from ..rows.observations import Observations
 from .task_model import TaskModel
+
+if TYPE_CHECKING:
+    from ..datafits.rows_datafit import RowsDatafit
+    from ..engine.problem import Problem
 
 
 class FactorFit(ABC):
@@ -104,6 +105,9 @@ class FactorFit(ABC):
 
     def problem(self, data: Observations, columns: OutputColumns, *, fits: int = 1) -> Problem:
         """Rows made ready for so many fits."""
+        # Here, since a model that only predicts needs no solvers.
+        from ..engine.problem import build_problem
+
         cells = self.model._binary(data, columns)
         recipe = self.recipe(cells.n_features, cells.n_tasks)
         problem = build_problem(
@@ -143,7 +147,7 @@ class FactorFit(ABC):
         step: Iteration | None = None
         if found := kept.get("run"):
             seed, history, step = found["seed"], found["history"], found["step"]
-            steps = resume(problem.datafit, step, self.schedule())
+            steps = problem.resumed(step, self.schedule())
         else:
             seed = int(check_random_state(model.random_state).randint(2**31 - 1))
             steps = self.steps(problem, self.schedule(), seed)
@@ -186,12 +190,8 @@ class FactorFit(ABC):
         self, problem: Problem, schedule: Schedule, seed: int, factors: Factors | None = None
     ) -> Iterator[Iteration]:
         """Yield the fit sweep by sweep, from ``factors`` if given."""
-        datafit, like = problem.datafit, problem.units.shift
-        recipe = self.recipe(datafit.n_features, datafit.n_tasks)
-        start = start_state(
-            datafit, recipe, schedule, like=like, init=self.init, seed=seed, factors=factors
-        )
-        yield from alternate(datafit, start, schedule)
+        recipe = self.recipe(problem.datafit.n_features, problem.datafit.n_tasks)
+        return problem.sweeps(recipe, schedule, init=self.init, seed=seed, factors=factors)
 
     def relations(self, state: State) -> tuple[Relation, Relation]:
         """Relations between features and between tasks."""

@@ -12,11 +12,10 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score
 
 from ..arrays import Array, asarray_like, namespace, on_device, take_pairs, to_numpy, weighted_mean
-from ..engine.problem import one_vs_rest, signs
 from ..linear import OutputColumns
 from ..losses import ClassLink, Link
 from ..rows.frames import is_partitioned
-from ..rows.observations import Observations
+from ..rows.observations import Observations, signs
 from ..rows.reading import read_classes, read_numbers
 from .task_model import TaskModel
 
@@ -149,7 +148,7 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         return link
 
     def _binary(self, data: Observations, columns: OutputColumns) -> Observations:
-        return one_vs_rest(data, columns)
+        return data.one_vs_rest(columns)
 
     @by_partition
     def decision_function(self, X: Any, task: Any = None) -> Array:

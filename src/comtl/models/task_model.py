@@ -16,10 +16,9 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Array, device_name, namespace, take_pairs
-from ..engine.problem import Scaling
 from ..engine.progress import SILENT, FitProgress
 from ..factors import padded
-from ..linear import ColumnWeights, LinearTasks, OutputColumns
+from ..linear import ColumnWeights, LinearTasks, OutputColumns, Scaling
 from ..losses import Loss
 from ..parameters import REMOVED, check_parameters
 from ..rows.fit_input import FitInput, rows_of

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import joblib
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from ..arrays import device_name, namespace, on_device, take, take_pairs, to_numpy
+from ..arrays import (
+    Array,
+    asarray_like,
+    device_name,
+    namespace,
+    on_device,
+    take,
+    take_pairs,
+    to_numpy,
+)
 from ..phrases import warn_caller
 
 Matrix: TypeAlias = np.ndarray | sparse.csr_array
@@ -95,6 +104,24 @@ class Observations:
     def codes(self) -> np.ndarray:
         """Task of each observation, as an index into `tasks`."""
         return np.repeat(np.arange(self.n_tasks), np.diff(self.offsets))
+
+    def one_vs_rest(self, columns: Any) -> Observations:
+        """Targets -1 and +1: one class against the rest of its task's rows, by output column."""
+        if columns.index is None:
+            return replace(self, y=signs(self.y == 1, self.weights, self.dtype))
+        sizes = np.diff(self.offsets)[columns.task]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        starts = self.offsets[:-1][columns.task]
+        obs = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+        wanted = np.repeat(columns.label, sizes)
+        return replace(
+            self,
+            y=signs(self.y[obs] == wanted, self.weights, self.dtype),
+            weights=take(self.weights, obs),
+            offsets=offsets,
+            tasks=np.arange(len(sizes)),
+            rows=obs if self.rows is None else self.rows[obs],
+        )
 
     @classmethod
     def of_rows(
@@ -179,3 +206,8 @@ def check_classes(classes: np.ndarray, *, multi_output: bool) -> None:
             f"{len(classes)}: {classes[:10].tolist()}. For more classes pass a one-dimensional y "
             "with the task of each row."
         )
+
+
+def signs(ones: np.ndarray, like: Array, dtype: Any) -> Array:
+    """One where given and minus one elsewhere, in the library of ``like``."""
+    return asarray_like(np.where(ones, 1.0, -1.0), like, dtype)

@@ -11,7 +11,6 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import Array, is_device_sparse, on_device, take, take_pairs
-from ..engine.problem import one_vs_rest
 from ..hierarchical.hierarchical_estimators import groups_of, populations_of
 from ..hierarchical.population import Population
 from ..linear import ColumnWeights, OutputColumns
@@ -165,7 +164,7 @@ class Shared:
 
     def _standardized(self) -> Population:
         classes = self.data.classes is not None
-        cells = one_vs_rest(self.data, self.columns) if classes else self.data
+        cells = self.data.one_vs_rest(self.columns) if classes else self.data
         return Population.of(cells, standardize=True, classification=classes)
 
     def populations(self, *, standardize: bool) -> list[Population]:

@@ -12,10 +12,10 @@ import numpy as np
 from scipy.special import expit
 
 from ..arrays import Array, asarray_like, namespace, on_device, weighted_mean
-from ..engine.problem import Scaling, row_weights
+from ..engine.problem import row_weights
 from ..engine.progress import Checkpoint, FitProgress, logger, progress_shown
 from ..hierarchical.intervals_mixin import IntervalMixin
-from ..linear import ColumnWeights, OutputColumns
+from ..linear import ColumnWeights, OutputColumns, Scaling
 from ..losses import Logistic, Squared
 from ..models import fields as of
 from ..models.display import names_of_features
