@@ -63,7 +63,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     from .container import read_container
 
     path = Path(path)
-    text, arrays, _ = read_container(path)
+    text, arrays = read_container(path)
     try:
         return Unpacker(arrays).unpack(json.loads(text))
     except (ValueError, RecursionError, MemoryError) as error:

@@ -23,9 +23,8 @@ class Packer:
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray] = []
-        self._numbers: dict[int, int] = {}
-        # Kept alive, so that no other array gets the id of one.
-        self._alive: list[Any] = []
+        # By id, numbers of arrays and the arrays themselves: alive, so that no other gets the id.
+        self._known: dict[int, tuple[int, np.ndarray]] = {}
 
     def pack(self, value: Any, place: str = "the model") -> JSONTree:
         """Tree of a value; ``place`` names it in errors."""
@@ -69,16 +68,13 @@ class Packer:
             raise ModelFileError(
                 f"{place} has values of type {array.dtype}, which cannot be saved."
             )
-        if id(array) not in self._numbers:
-            self._numbers[id(array)] = len(self.arrays)
-            self._alive.append(array)
-            turned = array.flags.f_contiguous and not array.flags.c_contiguous
+        # The order in memory is kept, so that sums are the same to the last digit.
+        turned = array.flags.f_contiguous and not array.flags.c_contiguous
+        if id(array) not in self._known:
+            self._known[id(array)] = len(self.arrays), array
             self.arrays.append(array.T if turned else array)
-        node: dict[str, Any] = {KIND: "array", "value": self._numbers[id(array)]}
-        if array.flags.f_contiguous and not array.flags.c_contiguous:
-            # The order in memory is kept, so that sums are the same to the last digit.
-            node["turned"] = True
-        return node
+        node = {KIND: "array", "value": self._known[id(array)][0]}
+        return {**node, "turned": True} if turned else node
 
     def _object(self, value: Any, place: str) -> JSONTree:
         kind = type(value)

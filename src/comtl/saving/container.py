@@ -59,34 +59,13 @@ def write_container(
     write_atomically(path, len(header).to_bytes(8, "little") + header + body)
 
 
-def read_container(path: Path) -> tuple[str, list[np.ndarray], dict[str, str]]:
-    """Description, arrays and further facts of a file."""
+def read_container(path: Path) -> tuple[str, list[np.ndarray]]:
+    """Description and arrays of a file."""
     content = memoryview(path.read_bytes())
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 + length or not 2 <= length <= MOST_HEADER:
         raise ModelFileError(f"{path} is not a model file of comtl, or it is empty or incomplete.")
     header, body = bytes(content[8 : 8 + length]), content[8 + length :]
-    table, metadata = _parsed(path, header)
-    claimed = metadata.pop("sha256", "")
-    blank = header.replace(_quoted(claimed), _quoted(ZEROS))
-    if len(claimed) != 64 or header.count(_quoted(claimed)) != 1 or _digest(blank, body) != claimed:
-        raise _damaged(path)
-    arrays = _arrays(path, table, body)
-    metadata.pop("format")
-    version = metadata.pop("version", "")
-    if not version.isdecimal() or len(version) > 6:
-        raise _damaged(path)
-    if int(version) > VERSION:
-        raise ModelFileError(
-            f"{path} has format {version}; this comtl reads up to {VERSION}: install a newer comtl."
-        )
-    if "model" not in metadata:
-        raise _damaged(path)
-    return metadata.pop("model"), arrays, metadata
-
-
-def _parsed(path: Path, header: bytes) -> tuple[dict[str, Any], dict[str, str]]:
-    """Table of arrays, and the metadata, of a file of comtl."""
     try:
         table = json.loads(header.decode("utf-8"))
         metadata = table.pop("__metadata__")
@@ -95,32 +74,50 @@ def _parsed(path: Path, header: bytes) -> tuple[dict[str, Any], dict[str, str]]:
         raise ModelFileError(f"{path} is not a model file of comtl, or it is damaged.") from None
     if not ours:
         raise ModelFileError(f"{path} is a safetensors file without a model of comtl.")
-    if not all(isinstance(value, str) for value in metadata.values()):
-        raise _damaged(path)
-    return table, metadata
+    try:
+        text, version = _checked(metadata, header, body)
+        arrays = _arrays(table, body)
+    except (KeyError, TypeError, ValueError):
+        raise ModelFileError(
+            f"{path} is damaged or was edited: its checksum does not match. Save the model again."
+        ) from None
+    if version > VERSION:
+        raise ModelFileError(
+            f"{path} has format {version}; this comtl reads up to {VERSION}: install a newer comtl."
+        )
+    return text, arrays
 
 
-def _arrays(path: Path, table: dict[str, Any], body: memoryview) -> list[np.ndarray]:
+def _checked(metadata: dict[str, str], header: bytes, body: memoryview) -> tuple[str, int]:
+    """Description and version, once the checksum is known to be that of the file."""
+    claimed, version = metadata["sha256"], metadata["version"]
+    blank = header.replace(_quoted(claimed), _quoted(ZEROS))
+    right = len(claimed) == 64 and header.count(_quoted(claimed)) == 1
+    if not right or _digest(blank, body) != claimed:
+        raise ValueError
+    if not all(isinstance(value, str) for value in metadata.values()) or len(version) > 6:
+        raise ValueError
+    return metadata["model"], int(version)
+
+
+def _arrays(table: dict[str, Any], body: memoryview) -> list[np.ndarray]:
     """The arrays in their order; they must fill the body exactly."""
     arrays, offset = [], 0
     for number in range(len(table)):
-        try:
-            entry = table[str(number)]
-            dtype, (start, stop) = TYPES[entry["dtype"]], entry["data_offsets"]
-            shape = [_count(side) for side in entry["shape"]]
-            size = prod(shape) * dtype.itemsize
-            if _count(start) != offset or _count(stop) != offset + size or stop > len(body):
-                raise _damaged(path)
-        except (KeyError, TypeError, ValueError):
-            raise _damaged(path) from None
+        entry = table[str(number)]
+        dtype, (start, stop) = TYPES[entry["dtype"]], entry["data_offsets"]
+        shape = [_count(side) for side in entry["shape"]]
+        size = prod(shape) * dtype.itemsize
+        if _count(start) != offset or _count(stop) != offset + size or stop > len(body):
+            raise ValueError
         part = body[start:stop]
         if dtype.kind == "b" and len(part) and max(part) > 1:
-            raise _damaged(path)
+            raise ValueError
         # A copy: its memory is aligned and may be written to.
         arrays.append(np.frombuffer(part, dtype=dtype).reshape(shape).copy())
         offset = stop
     if offset != len(body):
-        raise _damaged(path)
+        raise ValueError
     return arrays
 
 
@@ -138,9 +135,3 @@ def _digest(header: bytes, body: bytes | memoryview) -> str:
 
 def _quoted(text: str) -> bytes:
     return f'"sha256": "{text}"'.encode()
-
-
-def _damaged(path: Path) -> ModelFileError:
-    return ModelFileError(
-        f"{path} is damaged or was edited: its checksum does not match. Save the model again."
-    )

@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ..phrases import some
 from ..saving.registry import saved
@@ -124,7 +125,8 @@ class Encoder:
         X = _joined(blocks)
         notes += [_note_on_identifier(column, table) for column in columns]
         wide = X.shape[1] >= WIDE and X.nnz < FULL * np.prod(X.shape, dtype=float)
-        encoder = cls(columns, _unique(columns), missing, bool(wide), _spreads(X))
+        spreads = np.sqrt(mean_variance_axis(X, axis=0)[1])
+        encoder = cls(columns, _unique(columns), missing, bool(wide), spreads)
         return encoder, [note for note in notes if note]
 
     def encode(self, table: pa.Table) -> Encoded:
@@ -176,15 +178,6 @@ def _unique(columns: tuple[Column, ...]) -> tuple[str, ...]:
             free, number = f"{name} ({number})", number + 1
         names.append(free)
     return tuple(names)
-
-
-def _spreads(X: sparse.csr_array) -> np.ndarray:
-    """Standard deviations of the columns, about the mean to keep the digits of large numbers."""
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    nonzero = np.bincount(X.indices, minlength=X.shape[1])
-    squares = np.bincount(X.indices, (X.data - mean[X.indices]) ** 2, minlength=X.shape[1])
-    squares += (X.shape[0] - nonzero) * mean**2
-    return np.sqrt(squares / X.shape[0])
 
 
 def _note_on_identifier(column: Column, table: pa.Table) -> str:

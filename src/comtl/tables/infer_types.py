@@ -54,7 +54,6 @@ def infer_column(
     ``forced`` is "number" or "category" where the user said so.
     """
     kind = type_of(values)
-    remedy = f"take it as names with --category {name}, or leave it out with --drop {name}."
     if kind == "date":
         return SkippedColumn(name, f"Column {name!r} holds dates: {_instead(name)}", True)
     if kind == "other":
@@ -73,28 +72,30 @@ def infer_column(
         return _yes_no(codes, levels, name)
     if are_numbers([level for level in levels if level not in MISSING_NUMBERS]):
         return _number(numbers_of(values, name), name)
-    why = _refusal(codes, levels, name, remedy)
+    why = _refusal(codes, levels, name)
     return SkippedColumn(name, why, True) if why else _category(codes, levels, name)
 
 
-def _refusal(codes: np.ndarray, levels: list[str], name: str, remedy: str) -> str:
+def _refusal(codes: np.ndarray, levels: list[str], name: str) -> str:
     """Why text cannot be used as it is; empty where it can."""
     sample = levels[:MOST_LEVELS]
     if share(DATE, sample) > 0.8:
         return f"Column {name!r} holds dates, such as {sample[0]!r}: {_instead(name)}"
-    plain, decorated = share(NUMBER_PATTERN, sample), share(DECORATED, sample)
-    if decorated > 0.5 and decorated > plain and not _codes_only(sample):
+    # Digits alone, some with a leading zero, are postcodes and the like.
+    if share(r"\d+", sample) < 1.0:
+        plain, decorated = share(NUMBER_PATTERN, sample), share(DECORATED, sample)
         example = first_not(NUMBER_PATTERN, sample)
-        return (
-            f"Column {name!r} holds numbers with signs, such as {example!r}: write plain numbers "
-            f"(1234.5), {remedy}"
-        )
-    if plain > 0.5 and not _codes_only(sample):
-        example = first_not(NUMBER_PATTERN, sample)
-        return (
-            f"Column {name!r} mixes numbers and text such as {example!r}: --number {name} takes "
-            f"words as missing; or {remedy}"
-        )
+        remedy = f"take it as names with --category {name}, or leave it out with --drop {name}."
+        if decorated > 0.5 and decorated > plain:
+            return (
+                f"Column {name!r} holds numbers with signs, such as {example!r}: write plain "
+                f"numbers (1234.5), {remedy}"
+            )
+        if plain > 0.5:
+            return (
+                f"Column {name!r} mixes numbers and text such as {example!r}: --number {name} "
+                f"takes words as missing; or {remedy}"
+            )
     rows = int((codes >= 0).sum())
     if len(levels) * 2 > rows and float(np.mean([len(level) for level in sample])) > LONG:
         return f"Column {name!r} holds free text: leave it out with --drop {name}."
@@ -105,11 +106,6 @@ def _refusal(codes: np.ndarray, levels: list[str], name: str, remedy: str) -> st
             f"--category {name}."
         )
     return ""
-
-
-def _codes_only(levels: list[str]) -> bool:
-    """Whether all levels are digits, some with a leading zero: postcodes and the like."""
-    return share(r"\d+", levels) == 1.0
 
 
 def _instead(name: str) -> str:
