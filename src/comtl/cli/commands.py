@@ -90,11 +90,9 @@ class Commands(click.Group):
     """Our commands, and those of other distributions, which are loaded when they are named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all commands."""
         return [*super().list_commands(ctx), *sorted(entry_points(group=GROUP).names)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Command of a name, if there is one."""
         found = super().get_command(ctx, cmd_name)
         if found is None:
             for point in entry_points(group=GROUP, name=cmd_name):

@@ -92,7 +92,6 @@ def show_model(model: TableModel, summary: dict[str, Any]) -> None:
 
 
 def _scale(model: TableModel) -> str:
-    """Scale of the effects."""
     return "prediction" if model.classes is None else "log odds"
 
 

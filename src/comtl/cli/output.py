@@ -37,12 +37,6 @@ VERDICTS = {
 """One sentence for each kind of verdict."""
 
 
-def console() -> Console:
-    """Standard output."""
-    plain = Console()
-    return plain if plain.is_terminal else Console(width=max(plain.width, LEAST_WIDTH))
-
-
 def show(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table; columns of numbers are right-aligned."""
     table = Table(box=SIMPLE_HEAD)
@@ -52,7 +46,9 @@ def show(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> No
     for row in rows:
         # Text, so that names in square brackets are not read as markup.
         table.add_row(*map(Text, row))
-    out = console()
+    out = Console()
+    if not out.is_terminal:
+        out = Console(width=max(out.width, LEAST_WIDTH))
     out.print(Text(title, style="bold"))
     out.print(table)
 

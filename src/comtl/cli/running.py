@@ -79,11 +79,9 @@ def plain_errors() -> Iterator[None]:
             raise click.ClickException(
                 "The table does not fit into memory: use fewer rows or columns."
             ) from error
-        except OSError as error:
-            if error.errno == errno.EPIPE:
+        except (OSError, ValueError, TypeError) as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise
-            raise click.ClickException(one_line(error)) from error
-        except (ValueError, TypeError) as error:
             raise click.ClickException(one_line(error)) from error
 
 

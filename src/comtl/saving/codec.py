@@ -100,7 +100,6 @@ class Unpacker:
         self._arrays = arrays
 
     def unpack(self, tree: JSONTree) -> Any:
-        """Value of a tree."""
         if tree is None or type(tree) in (bool, int, float, str):
             return tree
         if type(tree) is list:

@@ -17,20 +17,12 @@ from .registry import ModelFileError
 FORMAT, VERSION = "comtl", 1
 MOST_HEADER = 2**30
 ZEROS = "0" * 64
-TYPES = {
-    "BOOL": np.dtype(bool),
-    "U8": np.dtype("u1"),
-    "I8": np.dtype("i1"),
-    "U16": np.dtype("<u2"),
-    "I16": np.dtype("<i2"),
-    "U32": np.dtype("<u4"),
-    "I32": np.dtype("<i4"),
-    "U64": np.dtype("<u8"),
-    "I64": np.dtype("<i8"),
-    "F16": np.dtype("<f2"),
-    "F32": np.dtype("<f4"),
-    "F64": np.dtype("<f8"),
+TYPES = {"BOOL": np.dtype(bool)} | {
+    f"{kind.upper()}{8 * size}": np.dtype(f"<{kind}{size}")
+    for kind, sizes in (("u", (1, 2, 4, 8)), ("i", (1, 2, 4, 8)), ("f", (2, 4, 8)))
+    for size in sizes
 }
+"""Types of numbers by their names in safetensors, such as U8, I16 and F64."""
 NAMES = {dtype: name for name, dtype in TYPES.items()}
 
 

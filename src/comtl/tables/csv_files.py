@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from ..phrases import count_noun
-from .values import ANY_NUMBER, CODE, MISSING_NUMBERS, TableError, require_unique
+from .values import ANY_NUMBER, CODE, TableError, all_match, null_missing, require_unique
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 MOST_RECORDS = 20
@@ -114,18 +114,14 @@ def _named(header: list[str], table: pa.Table, name: str) -> tuple[dict[int, str
 
 def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Numbers where every value is one or missing; else the text, empty as missing."""
-    bare = pc.utf8_trim_whitespace(column)
-    empty = pc.is_in(bare, pa.array(MISSING_NUMBERS))
-    numbers = pc.if_else(empty, pa.scalar(None, pa.string()), bare)
-    known = numbers.drop_null()
-    plain = pc.match_substring_regex(known, f"^({ANY_NUMBER})$")
-    codes = pc.match_substring_regex(known, f"^{CODE}$")
-    if len(known) and pc.all(plain).as_py() and not pc.any(codes).as_py():
-        if not pc.all(pc.match_substring_regex(known, r"^-?\d+$")).as_py():
+    numbers = null_missing(column)
+    codes = pc.match_substring_regex(numbers, f"^{CODE}$")
+    if all_match(ANY_NUMBER, numbers) and pc.any(codes).as_py() is False:
+        if not all_match(r"-?\d+", numbers):
             return numbers.cast(pa.float64())
         try:
             return numbers.cast(pa.int64())
         except pa.ArrowInvalid:
             # Too many digits for a number: identifiers.
             return column
-    return pc.if_else(pc.equal(bare, ""), pa.scalar(None, pa.string()), column)
+    return pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), None, column)

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
+from .. import __version__
 from ..evaluation.compare_models import MANY_ROWS, compare
 from ..evaluation.comparison import Comparison
 from ..evaluation.nonlinearity import MIN_LOG_EVIDENCE, nonlinearity_evidence
@@ -145,8 +145,11 @@ def fit_table(
     drop, category, number = (
         (one,) if isinstance(one, str) else tuple(one) for one in (drop, category, number)
     )
-    options: dict[str, Sequence[str]] = {"--drop": drop, "--category": category, "--number": number}
-    _check_names(table, task, target, weight, options)
+    named: dict[str, Sequence[str]] = {
+        **{"--task": [task], "--target": [target], "--weight": [] if weight is None else [weight]},
+        **{"--drop": drop, "--category": category, "--number": number},
+    }
+    _check_names(table.column_names, named)
     task_as_text = task in category
     targets = read_target(table.column(target), target, kind)
     table, values, notes = targets.kept(table, target)
@@ -184,7 +187,12 @@ def fit_table(
         len(labels),
         task_as_text,
         tuple(notes),
-        versions(),
+        {
+            "comtl": __version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+            "scikit-learn": sklearn.__version__,
+        },
     )
 
 
@@ -216,40 +224,21 @@ def compare_table(model: TableModel, frame: Any, progress: Progress | None = Non
     return compare(model.estimator, rows.X, rows.y, rows.task, choose=choose, progress=progress)
 
 
-def versions() -> dict[str, str]:
-    """Versions of the software that fits a model."""
-    from .. import __version__
-
-    return {
-        "comtl": __version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-        "scikit-learn": sklearn.__version__,
-    }
-
-
-def _check_names(
-    table: pa.Table, task: str, target: str, weight: str | None, named: dict[str, Sequence[str]]
-) -> None:
-    names = table.column_names
+def _check_names(names: list[str], named: dict[str, Sequence[str]]) -> None:
     if len(names) == 1:
         raise TableError(
             f"The table has one column only, {names[0][:60]!r}; separate the columns of CSV files "
             "by commas, semicolons, tabs or bars."
         )
-    require_columns([task], names, "--task")
-    require_columns([target], names, "--target")
-    if task == target:
-        raise TableError(f"--task and --target both name {task!r}; name two columns.")
-    if weight is not None:
-        require_columns([weight], names, "--weight")
-        if weight in (task, target):
-            raise TableError(f"--weight names {weight!r}, which is the task or the target.")
     for option, listed in named.items():
         require_columns(listed, names, option)
-    for name in (task, target):
-        if name in named["--drop"]:
-            raise TableError(f"--drop names {name!r}, which is the task or the target.")
+    (task,), (target,) = named["--task"], named["--target"]
+    if task == target:
+        raise TableError(f"--task and --target both name {task!r}; name two columns.")
+    for option in ("--weight", "--drop"):
+        for name in (task, target):
+            if name in named[option]:
+                raise TableError(f"{option} names {name!r}, which is the task or the target.")
     both = sorted(set(named["--category"]) & set(named["--number"]))
     if both:
         raise TableError(f"--category and --number both name {both[0]!r}; choose one.")

@@ -15,7 +15,6 @@ from .values import (
     TableError,
     are_numbers,
     levels_of,
-    missing_words,
     numbers_of,
     plain,
     type_of,
@@ -39,7 +38,7 @@ def read_tasks(values: pa.ChunkedArray, name: str, task_as_text: bool = False) -
             f"Column {name!r} holds {values.type}; tasks are named by text or whole numbers. "
             "Convert it to text."
         )
-    codes, levels = levels_of(values, missing_words(task_as_text))
+    codes, levels = levels_of(values, ("",) if task_as_text else MISSING)
     whole = kind == "number" and not task_as_text
     if whole:
         _refuse_fractions(values, name)
@@ -79,7 +78,7 @@ def match_tasks(
     A missing or unknown task becomes a label that no known task has.
     """
     text = tasks.dtype.kind == "U"
-    codes, levels = levels_of(values, missing_words(task_as_text))
+    codes, levels = levels_of(values, ("",) if task_as_text else MISSING)
     if type_of(values) == "number" and not task_as_text:
         # Integers beside missing values come as floats.
         levels = [level.removesuffix(".0") for level in levels]
@@ -127,16 +126,13 @@ def read_target(values: pa.ChunkedArray, name: str, kind: str = "auto") -> Targe
         raise TableError(f"Column {name!r} has no values, so there is nothing to learn from.")
     numeric = source == "number" or are_numbers(levels)
     if kind == "auto":
-        kind = CLASSIFICATION if not numeric or _two_classes(levels) else REGRESSION
+        two = len(levels) == 2 and all(level.removesuffix(".0").isdecimal() for level in levels)
+        kind = CLASSIFICATION if two or not numeric else REGRESSION
         if not numeric:
             _refuse_odd(values, name, levels)
     if kind == REGRESSION:
         return _values(values, name, levels, numeric)
     return _classes(values, name, numeric)
-
-
-def _two_classes(levels: list[str]) -> bool:
-    return len(levels) == 2 and all(level.removesuffix(".0").isdecimal() for level in levels)
 
 
 def _refuse_odd(values: pa.ChunkedArray, name: str, levels: list[str]) -> None:

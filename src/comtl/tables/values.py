@@ -130,16 +130,12 @@ def numbers_of(column: pa.ChunkedArray, name: str, *, coerce: bool = False) -> n
     """
     kind, whole = type_of(column), plain(column)
     if kind == "text":
-        bare = pc.utf8_trim_whitespace(whole)
-        empty = pc.is_in(bare, pa.array(MISSING_NUMBERS))
+        whole = null_missing(whole)
         if coerce:
-            words = pc.match_substring_regex(bare, f"^({INFINITE}|.*[0-9].*)$")
-            empty = pc.or_(empty, pc.invert(words))
-        whole = pc.if_else(empty, pa.scalar(None, pa.string()), bare)
-        known = whole.drop_null()
-        right = pc.match_substring_regex(known, f"^({ANY_NUMBER})$")
-        if not pc.all(right, min_count=0).as_py():
-            example = first_not(ANY_NUMBER, known.to_pylist())
+            meant = pc.match_substring_regex(whole, f"^({INFINITE}|.*[0-9].*)$")
+            whole = pc.if_else(meant, whole, None)
+        if not all_match(ANY_NUMBER, whole):
+            example = first_not(ANY_NUMBER, whole.drop_null().to_pylist())
             raise TableError(
                 f"Column {name!r} should hold plain numbers but holds text such as {example!r}: "
                 "write numbers as 1234.5, without signs or spaces, and leave unknown ones empty."
@@ -158,6 +154,17 @@ def numbers_of(column: pa.ChunkedArray, name: str, *, coerce: bool = False) -> n
     return values
 
 
+def null_missing(text: Any) -> Any:
+    """Text without spaces around it, null where it means that a number is missing."""
+    bare = pc.utf8_trim_whitespace(text)
+    return pc.if_else(pc.is_in(bare, pa.array(MISSING_NUMBERS)), None, bare)
+
+
+def all_match(pattern: str, text: Any) -> bool:
+    """Whether all text that is not null matches a pattern."""
+    return pc.all(pc.match_substring_regex(text, f"^({pattern})$"), min_count=0).as_py()
+
+
 def levels_of(
     column: pa.ChunkedArray, missing: tuple[str, ...] = MISSING
 ) -> tuple[np.ndarray, list[str]]:
@@ -170,11 +177,6 @@ def levels_of(
     numbers = {level: number for number, level in enumerate(levels)}
     code = np.array([*(numbers.get(word, -1) for word in words), -1], dtype=np.intp)
     return code[codes], levels
-
-
-def missing_words(as_text: bool) -> tuple[str, ...]:
-    """Words that mean missing; only the empty one where words are taken as text."""
-    return ("",) if as_text else MISSING
 
 
 def share(pattern: str, values: Collection[str]) -> float:
