@@ -42,6 +42,11 @@ def _call(name: str, options: dict[str, Any], model: Any, X: Any, task: Any) -> 
     return getattr(model, name)(X, task=task, **options)
 
 
+def computed(*parts: Any) -> tuple[Any, ...]:
+    """Arrays of a score in the memory of this process, where Dask collections are computed."""
+    return tuple(to_numpy(one.compute() if is_partitioned(one) else one) for one in parts)
+
+
 class RegressorOutputs(RegressorMixin, TaskModel):
     """Abstract regressor: the score is the prediction."""
 
@@ -109,12 +114,8 @@ class RegressorOutputs(RegressorMixin, TaskModel):
         float
             The score, at best 1.
         """
-        if is_partitioned(X, y, task, sample_weight):
-            from ..distributed.predicting import score_partitions
-
-            return score_partitions(self, X, y, task, sample_weight)
-        guess = to_numpy(self.predict(X, task))
-        truth, missing = read_numbers(to_numpy(y), guess.dtype)
+        guess, y, sample_weight = computed(self.predict(X, task), y, sample_weight)
+        truth, missing = read_numbers(y, guess.dtype)
         return mean_over_columns(self._loss().score, truth, guess, missing, sample_weight, least=2)
 
 
@@ -269,12 +270,8 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         float
             The accuracy.
         """
-        if is_partitioned(X, y, task, sample_weight):
-            from ..distributed.predicting import score_partitions
-
-            return score_partitions(self, X, y, task, sample_weight)
-        guess = to_numpy(self.predict(X, task))
-        truth, missing = read_classes(to_numpy(y))
+        guess, y, sample_weight = computed(self.predict(X, task), y, sample_weight)
+        truth, missing = read_classes(y)
         return mean_over_columns(accuracy_score, truth, guess, missing, sample_weight)
 
     def _held_out_loss(self, data: Observations, unit: float) -> float:
@@ -316,7 +313,6 @@ def mean_over_columns(
 
     Columns with too few observations for the metric, fewer than ``floor``, are left out.
     """
-    sample_weight = to_numpy(sample_weight)
     if truth.ndim == 1:
         return float(metric(truth, guess, sample_weight=sample_weight))
     if truth.shape != guess.shape:
