@@ -17,9 +17,9 @@ from small_tables import SEEDS, Split, error, grouped, split, tables
 ALL = library._structures
 
 
-def without_full(n_features: int, n_tasks: int) -> dict:
+def without_full(n_features: int, n_tasks: int) -> list[str]:
     """Structures but for those with a covariance of slope and level."""
-    return {name: one for name, one in ALL(n_features, n_tasks).items() if "full" not in name}
+    return [name for name in ALL(n_features, n_tasks) if "full" not in name]
 
 
 def stack(one: Split, structures) -> float:

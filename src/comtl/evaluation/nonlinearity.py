@@ -13,8 +13,7 @@ from ..rows.fit_input import FitInput
 from ..rows.observations import Observations
 from ..stacking.default_members import is_wide
 from ..stacking.hinges import Hinges
-from ..stacking.member_estimators import HierarchicalMember, public_member
-from ..stacking.members import Shared
+from ..stacking.members import HierarchicalMember, Shared, public_member
 from ..stacking.multitask import MultitaskModel
 from ..stacking.stack import fit_all
 from ..stacking.stack_rows import StackRows

@@ -18,7 +18,7 @@ benchmarks/bench_stacking.md."""
 
 MIN_GAIN_SE = 0.5
 """Standard errors beyond which a gain counts as more than chance. With fewer, linear tables are
-given hinges more often; with two, small nonlinear ones get none; see benchmarks/bench_bends.md."""
+given hinges more often; with two, small nonlinear ones get none; see benchmarks/bench_hinges.md."""
 
 
 @saved
@@ -55,8 +55,7 @@ def blend_squared(
 ) -> np.ndarray:
     """Weights, none negative, of the members whose sum comes closest to the target.
 
-    ``guesses`` (n, m) and ``target`` (n,) are differences from the same mean. With a member as
-    ``base`` the weights are drawn to it, as far as chance may have put them elsewhere.
+    With a member as ``base`` they are drawn to it, as far as chance may have put them elsewhere.
     """
     weights = row_counts(weights)
     share = np.sqrt(weights)
@@ -89,7 +88,7 @@ def row_counts(weights: np.ndarray) -> np.ndarray:
 def _shrink_towards(best: np.ndarray, alone: np.ndarray, gain: float, noise: float) -> np.ndarray:
     """Best weights moved towards others by the share of their gain that chance may have made.
 
-    As James and Stein have it: ``noise`` is what one weight fitted to noise alone would gain.
+    As James and Stein: ``noise`` is what one weight fitted to noise alone would gain.
     """
     kept = max(0.0, 1.0 - CHANCE * noise / gain) if gain > 0.0 else 0.0
     return alone + kept * (best - alone)

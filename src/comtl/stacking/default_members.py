@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import baselines
 from ..arrays import DENSE_SIDE
-from ..baselines import (
-    FactoredClassifier,
-    FactoredRegressor,
-    IndependentClassifier,
-    IndependentRegressor,
-    PooledClassifier,
-    PooledRegressor,
-)
 from ..hierarchical.coregionalised import (
     CoregionalisedRidgeClassifier,
     CoregionalisedRidgeRegressor,
@@ -21,8 +14,7 @@ from ..hierarchical.coregionalised import (
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
 from ..hierarchical.population import too_wide
 from ..models.cofactor_estimators import BiFactorClassifier, BiFactorRegressor
-from .member_estimators import FactorMember, HierarchicalMember, WideMember
-from .members import Member, Shape
+from .members import FactorMember, HierarchicalMember, Member, Shape, WideMember
 
 STEPS, FEWER_STEPS = 40, 20
 """Steps of a member's fit: the marginal likelihood has nearly reached its top; see
@@ -37,21 +29,27 @@ PENALTIES = (0.03, 0.3, 3.0)
 RIDGES = (10.0, 30.0)
 RELATED, NOISES = (1, 3), (1.0, 3.0, 10.0, 30.0)
 TEXT = {"standardize": False, "loss": "squared", "smoothing": 10.0, "alpha_task": 1.0}
-REGRESSORS: dict[str, Any] = {
-    "pooled": PooledRegressor,
-    "independent": IndependentRegressor,
-    "hierarchical": HierarchicalRegressor,
-    "related": CoregionalisedRidgeRegressor,
-    "bifactor": BiFactorRegressor,
-    "factored": FactoredRegressor,
+STRUCTURES: dict[str, dict[str, Any]] = {
+    "intercept": {"structure": "intercept"},
+    "isotropic": {"structure": "isotropic"},
+    "diagonal": {"structure": "diagonal"},
+    "full": {"structure": "full"},
+    "full, loose": {"structure": "full", "prior_weight": 1.0},
+    "full, own noise": {"structure": "full", "noise": "task"},
+    # Where columns come in one unit, as scores of a principal component analysis, spread counts.
+    "isotropic, as given": {"structure": "isotropic", "standardize": False},
+    "full, as given": {"structure": "full", "standardize": False},
+    **{f"factor {n}": {"structure": "factor", "n_components": n} for n in DIRECTIONS},
 }
-CLASSIFIERS: dict[str, Any] = {
-    "pooled": PooledClassifier,
-    "independent": IndependentClassifier,
-    "hierarchical": HierarchicalClassifier,
-    "related": CoregionalisedRidgeClassifier,
-    "bifactor": BiFactorClassifier,
-    "factored": FactoredClassifier,
+# A slope may go with the level, also where it is the only one.
+ONE_FEATURE = ("intercept", "isotropic", "full", "full, loose", "full, own noise")
+KINDS: dict[str, tuple[Any, Any, Any]] = {
+    "pooled": (FactorMember, baselines.PooledRegressor, baselines.PooledClassifier),
+    "independent": (FactorMember, baselines.IndependentRegressor, baselines.IndependentClassifier),
+    "hierarchical": (HierarchicalMember, HierarchicalRegressor, HierarchicalClassifier),
+    "related": (WideMember, CoregionalisedRidgeRegressor, CoregionalisedRidgeClassifier),
+    "bifactor": (FactorMember, BiFactorRegressor, BiFactorClassifier),
+    "factored": (FactorMember, baselines.FactoredRegressor, baselines.FactoredClassifier),
 }
 
 
@@ -60,19 +58,30 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
 
     Classes of a single task have nothing that tells structures apart.
     """
-    kinds = CLASSIFIERS if classification else REGRESSORS
+
+    def member(kind: str, name: str, **settings: Any) -> Member:
+        wrap, *models = KINDS[kind]
+        return wrap(name, models[classification](**settings))
+
     P, T = shape.n_features, shape.n_columns
     wide = is_wide(P, T)
     # Columns of text are of one scale as they are.
     text = wide and shape.sparse
     scaled = {"standardize": not text}
-    plain = {**scaled, "random_state": 0}
-    members: list[Member] = [FactorMember("pooled", kinds["pooled"](1.0, **plain))]
+    plain = {"alpha": 1.0, "random_state": 0, **scaled}
+    members = [member("pooled", "pooled", **plain)]
     related = wide and has_room(P, T)
     if T > 1 and not related and P <= DENSE_SIDE:
-        members.append(FactorMember("independent", kinds["independent"](1.0, **plain)))
+        members.append(member("independent", "independent", **plain))
     if not wide:
-        members += _hierarchical(kinds["hierarchical"], shape, classification=classification)
+        few = _work(P, T) > LITTLE_WORK
+        # Guesses gain by shrinking what tasks have in common: benchmarks/bench_shrinking.md.
+        common = {"shrink_common": True, "max_iter": FEWER_STEPS if few else STEPS}
+        members += [
+            member("hierarchical", name, **STRUCTURES[name], **common)
+            for name in _structures(P, shape.n_tasks)
+            if (not few or name in FEWER) and (name != "full, own noise" or not classification)
+        ]
     if min(P, T) < 2:
         return members
     if related and shape.on_device:
@@ -82,22 +91,20 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
         )
     if related:
         # Cheaper than a Gram for each task.
-        members.append(WideMember("independent", kinds["related"](0, rest=1.0, **scaled)))
+        members.append(member("related", "independent", n_components=0, rest=1.0, **scaled))
         members += [
-            WideMember(
-                f"related {count}, {noise:g}", kinds["related"](count, noise=noise, **scaled)
-            )
-            for count in RELATED
+            member("related", f"related {n}, {noise:g}", n_components=n, noise=noise, **scaled)
+            for n in RELATED
             for noise in NOISES
         ]
     if text:
-        return [*members, FactorMember("bifactor", kinds["bifactor"](10, random_state=0, **TEXT))]
-    for kind, penalties in (("bifactor", PENALTIES), ("factored", RIDGES)):
-        members += [
-            FactorMember(f"{kind} {one:g}", kinds[kind](RANK, alpha_task=one, random_state=0))
-            for one in penalties
-        ]
-    return members
+        return [*members, member("bifactor", "bifactor", n_components=10, random_state=0, **TEXT)]
+    ranked = {"n_components": RANK, "random_state": 0}
+    return members + [
+        member(kind, f"{kind} {alpha:g}", alpha_task=alpha, **ranked)
+        for kind, penalties in (("bifactor", PENALTIES), ("factored", RIDGES))
+        for alpha in penalties
+    ]
 
 
 def reference_member(names: list[str]) -> int | None:
@@ -115,37 +122,11 @@ def _work(n_features: int, n_tasks: int) -> int:
     return n_tasks * (n_features + 1) ** 3
 
 
-def _hierarchical(kind: Any, shape: Shape, *, classification: bool) -> list[Member]:
-    structures, steps = _structures(shape.n_features, shape.n_tasks), STEPS
-    if _work(shape.n_features, shape.n_columns) > LITTLE_WORK:
-        structures = {name: structures[name] for name in FEWER if name in structures}
-        steps = FEWER_STEPS
-    # Guesses gain by shrinking what tasks have in common: benchmarks/bench_shrinking.md.
-    common = {"shrink_common": True, "max_iter": steps}
-    return [
-        HierarchicalMember(name, kind(**setting, **common))
-        for name, setting in structures.items()
-        if "noise" not in setting or not classification
-    ]
-
-
-def _structures(n_features: int, n_tasks: int) -> dict[str, dict[str, Any]]:
-    settings: dict[str, dict[str, Any]] = {"intercept": {"structure": "intercept"}}
+def _structures(n_features: int, n_tasks: int) -> list[str]:
+    """Names of the structures that there are features and tasks for."""
     if n_tasks < 2:
-        return settings
-    settings["isotropic"] = {"structure": "isotropic"}
-    if n_features > 1:
-        settings["diagonal"] = {"structure": "diagonal"}
-    # A slope may go with the level, also where it is the only one.
-    settings["full"] = {"structure": "full"}
-    settings["full, loose"] = {"structure": "full", "prior_weight": 1.0}
-    settings["full, own noise"] = {"structure": "full", "noise": "task"}
+        return ["intercept"]
     if n_features < 2:
-        return settings
-    # Where columns come in one unit, as scores of a principal component analysis, spread counts.
-    settings["isotropic, as given"] = {"structure": "isotropic", "standardize": False}
-    settings["full, as given"] = {"structure": "full", "standardize": False}
-    for count in DIRECTIONS:
-        if count < min(n_features, n_tasks):
-            settings[f"factor {count}"] = {"structure": "factor", "n_components": count}
-    return settings
+        return list(ONE_FEATURE)
+    most = min(n_features, n_tasks)
+    return [name for name, one in STRUCTURES.items() if one.get("n_components", 0) < most]

@@ -23,13 +23,7 @@ REACHED_QUANTILE = 1.0 - 1e-9
 @saved
 @dataclass(frozen=True, eq=False)
 class Hinges:
-    """Columns ``max(x - knot, 0)`` beside the columns of X.
-
-    Parameters
-    ----------
-    columns, knots : ndarrays of shape (n_hinges,)
-        Column of X and place of each hinge.
-    """
+    """Columns ``max(x - knot, 0)`` beside the columns of X that ``columns`` names."""
 
     columns: np.ndarray
     knots: np.ndarray

@@ -8,7 +8,7 @@ errors depart from that law, in skewness or tails, is read off the errors of all
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -30,24 +30,13 @@ outlier."""
 @saved
 @dataclass(frozen=True, eq=False)
 class ErrorModel:
-    """Spread of each task's errors, and the errors of all as scores of a normal distribution.
+    """Spread of each task's errors, and the errors of all as scores of a normal distribution."""
 
-    Parameters
-    ----------
-    scales, df : ndarrays of shape (T + 1,)
-        Spread of the errors of each task, and last of a task that was never seen, and the degrees
-        of freedom of errors to come over it.
-    deviations : ndarray of shape (T + 1,)
-        Standard deviations of the same errors.
-    scores, weights : ndarrays of shape (n,)
-        Errors over the spread of their task as normal scores, in rising order, and their weights.
-    """
-
-    scales: np.ndarray
-    df: np.ndarray
-    deviations: np.ndarray
-    scores: np.ndarray
-    weights: np.ndarray
+    scales: np.ndarray  # spread of the errors of each task, last of a task that was never seen
+    df: np.ndarray  # degrees of freedom of errors to come over it
+    deviations: np.ndarray  # standard deviations of the same errors
+    scores: np.ndarray  # errors over the spread of their task as normal scores, in rising order
+    weights: np.ndarray  # weights of the scores
 
     @classmethod
     def of(
@@ -55,10 +44,10 @@ class ErrorModel:
     ) -> ErrorModel:
         """Take errors apart by task; ``weights`` count rows.
 
-        ``between`` is the variance of what tasks say of a row around their mean: for a task that
-        was never seen it adds to the errors.
+        ``between``, the variance of what tasks say of a row, adds to the errors of a new task.
         """
-        tame = np.clip(errors, *_usual_range(errors, weights, task))
+        usual = _outlier_bound(errors, weights, task)
+        tame = np.clip(errors, -usual, usual)
         level = float(np.average(tame**2, weights=weights))
         ratios = weights * tame**2 / (level or 1.0)
         squares = np.bincount(task, ratios, minlength=tasks)
@@ -75,31 +64,23 @@ class ErrorModel:
         whole = float(np.average(errors**2, weights=weights))
         sums = np.bincount(task, weights * errors**2, minlength=tasks)
         each = (sums + count * common * whole) / (counts + count)
+        scales = np.sqrt(np.append(level * own, level * common + between))
+        deviations = np.sqrt(np.append(each, whole + between))
         return cls(
-            np.sqrt(np.append(level * own, level * common + between)),
-            np.append(counts, 0.0) + count,
-            np.sqrt(np.append(each, whole + between)),
-            scores[order],
-            weights[order],
+            scales, np.append(counts, 0.0) + count, deviations, scores[order], weights[order]
         )
 
     def in_units(self, units: np.ndarray) -> ErrorModel:
         """Return the same where each task's errors are in units of its own."""
-        scales, deviations = self.scales * units, self.deviations * units
-        return ErrorModel(scales, self.df, deviations, self.scores, self.weights)
+        return replace(self, scales=self.scales * units, deviations=self.deviations * units)
 
     def bounds(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Bounds of errors to come of each task, between which a share ``level`` lies."""
-        low, high = (
-            self.scales * _as_t(self._quantile(share), self.df)
-            for share in (0.5 - 0.5 * level, 0.5 + 0.5 * level)
-        )
-        return low, high
+        low, high = (self._quantile(share) for share in (0.5 - 0.5 * level, 0.5 + 0.5 * level))
+        return self.scales * _as_t(low, self.df), self.scales * _as_t(high, self.df)
 
     def _quantile(self, share: float) -> float:
-        """Normal score below which a share of errors lies; beyond the errors by the normal
-        distribution.
-        """
+        """Normal score below which a share of errors lies."""
         total = np.cumsum(self.weights)
         # One more error than there are, as in conformal prediction.
         whole = total[-1] + 1.0
@@ -109,7 +90,7 @@ class ErrorModel:
         edge = self.weights[0] / whole if share < 0.5 else total[-1] / whole
         outside = share < edge if share < 0.5 else share > edge
         if outside and 0.0 < edge < 1.0:
-            # As many more deviations from the middle as a normal distribution has.
+            # Beyond the errors, as many more deviations as a normal distribution has.
             score += float(norm.ppf(share) - norm.ppf(edge))
         return score
 
@@ -117,8 +98,8 @@ class ErrorModel:
 def common_variance(squares: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
     """Variance that tasks have in common, and how many rows it counts for in that of each.
 
-    ``squares`` are the sums of squares of ``counts`` errors of each task. Both numbers make the
-    sums most likely; where tasks are few the second stays near its usual value.
+    Both make the sums of ``squares`` of ``counts`` errors most likely; where tasks are few the
+    second stays near its usual value.
     """
     known = counts > 0.0
     counts = counts[known]
@@ -139,10 +120,8 @@ def common_variance(squares: np.ndarray, counts: np.ndarray) -> tuple[float, flo
     return float(common), float(count)
 
 
-def _usual_range(
-    errors: np.ndarray, weights: np.ndarray, task: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of each error beyond which it is an outlier, and no measure of spread."""
+def _outlier_bound(errors: np.ndarray, weights: np.ndarray, task: np.ndarray) -> np.ndarray:
+    """Size of each error beyond which it is an outlier, and no measure of spread."""
     sizes = np.abs(errors)
     order = np.lexsort((sizes, task))
     _, first, place = np.unique(task[order], return_index=True, return_inverse=True)
@@ -154,8 +133,7 @@ def _usual_range(
     middle = np.empty_like(sizes)
     middle[order] = sizes[order][first + halfway][place]
     usual = np.maximum(middle, quantiles(sizes, weights, np.array(0.5))) / norm.ppf(0.75)
-    reach = np.where(usual > 0.0, OUTLIER * usual, np.inf)
-    return -reach, reach
+    return np.where(usual > 0.0, OUTLIER * usual, np.inf)
 
 
 def _as_normal(ratios: np.ndarray, df: np.ndarray) -> np.ndarray:
@@ -172,11 +150,8 @@ def _as_normal(ratios: np.ndarray, df: np.ndarray) -> np.ndarray:
 def _as_t(score: float, df: np.ndarray) -> np.ndarray:
     """What follows t distributions where a normal distribution has a score: the way back."""
     size = abs(score)
-    return (
-        np.sign(score)
-        * max(size / MAX_NORMAL_SCORE, 1.0)
-        * t.isf(norm.sf(min(size, MAX_NORMAL_SCORE)), df)
-    )
+    inside = t.isf(norm.sf(min(size, MAX_NORMAL_SCORE)), df)
+    return np.sign(score) * max(size / MAX_NORMAL_SCORE, 1.0) * inside
 
 
 def quantiles(values: np.ndarray, weights: np.ndarray, shares: np.ndarray) -> np.ndarray:

@@ -1,21 +1,26 @@
-"""What a member of a stack is, and what members of the same rows share."""
+"""What a member of a stack is, what members of the same rows share, and estimators as members."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from ..arrays import Array, is_device_sparse, on_device, take, take_pairs
-from ..hierarchical.hierarchical_estimators import groups_of, populations_of
+from ..engine.problem import Problem
+from ..hierarchical.coregionalised import CentredProblem, CoregionalisedRidge
+from ..hierarchical.hierarchical_estimators import HierarchicalModel, groups_of, populations_of
 from ..hierarchical.population import Population
 from ..linear import ColumnWeights, OutputColumns
+from ..models.task_model import TaskModel
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
+from ..saving.registry import saved
 
 Made = TypeVar("Made")
 
@@ -42,28 +47,14 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class MemberRows:
-    """Targets, one for each observation, or beyond two classes for each class its task has.
-
-    Parameters
-    ----------
-    X : array of shape (n_rows, n_features)
-        Rows.
-    row : ndarray of shape (n,) or None
-        Row of X of each target; None where target i is of row i.
-    task, label : ndarrays of shape (n,)
-        Place of its task in ``tasks``, -1 for a task never seen, and its class beyond two.
-    tasks : ndarray
-        Labels of the tasks.
-    y, weights : arrays of shape (n,)
-        Values or, for classes, -1 and +1, and their weights.
-    """
+    """Targets, one for each observation, or beyond two classes for each class its task has."""
 
     X: Any
-    row: np.ndarray | None
-    task: np.ndarray
-    label: np.ndarray
+    row: np.ndarray | None  # row of X of each target; None if target i is of row i
+    task: np.ndarray  # index into tasks, -1 for a task never seen
+    label: np.ndarray  # class beyond two
     tasks: np.ndarray
-    y: Any
+    y: Any  # values or, for classes, -1 and +1
     weights: Any
 
     @classmethod
@@ -159,16 +150,121 @@ class Shared:
 
     def population(self, *, standardize: bool = True) -> Population:
         """Rows on standard scales, or with columns that keep their spread among each other."""
-        make = self._standardized if standardize else lambda: self.population().evenly()
-        return self.once(("population", standardize), make)
 
-    def _standardized(self) -> Population:
-        classes = self.data.classes is not None
-        cells = self.data.one_vs_rest(self.columns) if classes else self.data
-        return Population.of(cells, standardize=True, classification=classes)
+        def make() -> Population:
+            if not standardize:
+                return self.population().evenly()
+            classes = self.data.classes is not None
+            cells = self.data.one_vs_rest(self.columns) if classes else self.data
+            return Population.of(cells, standardize=True, classification=classes)
+
+        return self.once(("population", standardize), make)
 
     def populations(self, *, standardize: bool) -> list[Population]:
         """The same, beyond two classes of each class."""
         whole = self.population(standardize=standardize)
-        make = lambda: populations_of(whole, self.columns)  # noqa: E731
+        make = partial(populations_of, whole, self.columns)
         return self.once(("populations", standardize), make)
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class FittedEstimator:
+    """Member that is an estimator."""
+
+    model: TaskModel
+
+    @property
+    def linear(self) -> ColumnWeights:
+        """Its coefficients."""
+        return self.model._linear.weights
+
+    def score(self, rows: MemberRows, base: Predicted | None) -> Predicted:
+        """Scores by the column of each target's task, or by the mean of all tasks."""
+        linear = self.model._linear
+        codes = np.append(linear.codes(rows.tasks), -1)[rows.task]
+        column, extended = linear.columns.places[codes, rows.label], linear.extended
+        return Predicted(rows.scores(extended, column), column, lambda: extended.coef)
+
+
+def public_member(fitted: Fitted) -> Any:
+    """What users see of a member: the estimator, where it is one."""
+    return fitted.model if isinstance(fitted, FittedEstimator) else fitted
+
+
+@dataclass(frozen=True, eq=False)
+class HierarchicalMember:
+    """Hierarchical model; refined structures start from simpler fits to the same rows."""
+
+    name: str
+    model: HierarchicalModel
+    level: int = 0
+
+    def fit(self, rows: MemberRows, shared: Shared, base: Predicted | None) -> FittedEstimator:
+        """Fit to rows that are scaled once for all; factors come in the order of their number."""
+        model = copy.copy(self.model)
+        scaled = model.standardize, model.shrink_common
+        starts = shared.made.get(("isotropic", scaled), ())
+        if model.structure == "factor":
+            starts = shared.made.get(("factor", scaled), starts)
+        model._fit_em(
+            shared.populations(standardize=model.standardize),
+            shared.data,
+            shared.columns,
+            starts if model._covariance_family.refines else (),
+        )
+        shared.made[model.structure, scaled] = model._priors
+        return FittedEstimator(model)
+
+
+@dataclass(frozen=True, eq=False)
+class FactorMember:
+    """Factor model; those on standard scales share their rows or Grams."""
+
+    name: str
+    model: TaskModel
+    level: int = 0
+
+    @property
+    def _shares(self) -> bool:
+        return self.model.fit_intercept and self.model.standardize
+
+    def fit(self, rows: MemberRows, shared: Shared, base: Predicted | None) -> FittedEstimator:
+        """Fit to rows that are scaled once for all."""
+        model, data, columns = copy.copy(self.model), shared.data, shared.columns
+        if not self._shares:
+            model._learn(data, columns)
+            return FittedEstimator(model)
+        key = "problem", type(model._loss())
+        problem = shared.once(key, lambda: self._problem(shared))
+        model._algorithm.learn(data, columns, problem=problem)
+        return FittedEstimator(model)
+
+    def _problem(self, shared: Shared) -> Problem:
+        population, columns = shared.population(), shared.columns
+        size = population.cells.n_features, population.cells.n_tasks
+        widths = [
+            member.model._algorithm.recipe(*size).ranks[0]
+            for member in shared.members
+            if isinstance(member, FactorMember) and member._shares
+        ]
+        datafit = population.datafit(self.model._loss(), max(widths), len(widths))
+        labels = None if columns.index is None else columns.label
+        return Problem(datafit, population.units, labels)
+
+
+@dataclass(frozen=True, eq=False)
+class WideMember:
+    """Ridge with a covariance between tasks; rows, scales and relation are shared."""
+
+    name: str
+    model: CoregionalisedRidge
+    level: int = 0
+
+    def fit(self, rows: MemberRows, shared: Shared, base: Predicted | None) -> FittedEstimator:
+        """Solve for the weights of one covariance."""
+        model, data, columns = copy.copy(self.model), shared.data, shared.columns
+        key = CentredProblem, model.standardize
+        problem = shared.once(key, lambda: model._problem(data, columns))
+        model._solve(problem, data, columns)
+        return FittedEstimator(model)

@@ -32,8 +32,7 @@ from .default_members import default_members
 from .fitted_stack import FittedStack
 from .hinges import Hinges
 from .intervals import ErrorModel
-from .member_estimators import public_member
-from .members import Member, Shape
+from .members import Member, Shape, public_member
 from .stack import FoldRun, Stack, fit_stack, unless_interrupted
 from .stack_rows import StackRows
 from .thresholds import METRICS, best_thresholds

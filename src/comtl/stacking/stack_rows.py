@@ -28,15 +28,8 @@ class TargetScaling:
     """The zero and the unit that the target of each task is measured in.
 
     Columns of a two-dimensional y may be of any units (metres, volts), so that a sum of their
-    squared errors means nothing, nor does one variance for all. Each is measured in units of its
-    spread. Rows of a one-dimensional y are of one unit whatever their task, and classes have none.
-
-    Parameters
-    ----------
-    tasks : ndarray of shape (n_tasks,)
-        Labels of the tasks.
-    shift, scale : ndarrays of shape (n_tasks,)
-        Zero and unit of each.
+    squared errors means nothing: each is measured in units of its spread. Rows of a
+    one-dimensional y are of one unit whatever their task, and classes have none.
     """
 
     tasks: np.ndarray

@@ -23,13 +23,10 @@ def best_thresholds(
 ) -> np.ndarray:
     """Score of each task above which to say the second class, as suits the mean over tasks best.
 
-    ``probability`` is how likely each row is of the second class. Where scores are log odds it
-    should be what they say: known classes of a few hundred rows make thresholds of noise, and odds
-    that were weighed on these rows do not (``benchmarks/bench_cuts.md``).
-
-    The threshold of a task is ``share · mean score + common``: two numbers are chosen for all tasks
-    together, since a threshold of each task's own would follow the noise of a few dozen rows. A
-    task without rows counts with the mean over the others.
+    ``chance`` is how likely each row is of the second class: odds rather than known classes, which
+    make thresholds of noise (``benchmarks/bench_thresholds.md``). The threshold of a task is
+    ``share · mean score + common``, two numbers for all tasks: one of each task's own would follow
+    the noise of a few dozen rows. A task without rows counts with the mean over the others.
     """
     weights = row_counts(weights)
     total = np.bincount(task, weights, minlength=n_tasks)
@@ -54,8 +51,7 @@ def _common_threshold(
     cuts = 0.5 * (ordered[1:] + ordered[:-1]) if len(ordered) > 1 else ordered
     # For every task and threshold, the weight of rows above it.
     tasks, codes = np.unique(task, return_inverse=True)
-    below = np.searchsorted(cuts, scores)
-    place = codes * (len(cuts) + 1) + below
+    place = codes * (len(cuts) + 1) + np.searchsorted(cuts, scores)
     size = len(tasks) * (len(cuts) + 1)
 
     def above(share: np.ndarray) -> np.ndarray:
@@ -63,9 +59,7 @@ def _common_threshold(
         return table[:, ::-1].cumsum(axis=1)[:, ::-1]
 
     hits, alarms = above(chance), above(1.0 - chance)
-    positive, negative = hits[:, :1], alarms[:, :1]
-    hits, alarms = hits[:, 1:], alarms[:, 1:]
-    value = _value(metric, hits, alarms, positive, negative).mean(axis=0)
+    value = _value(metric, hits[:, 1:], alarms[:, 1:], hits[:, :1], alarms[:, :1]).mean(axis=0)
     best = np.flatnonzero(value >= value.max() - 1e-12)
     return float(value.max()), float(cuts[best[len(best) // 2]])
 
@@ -73,6 +67,7 @@ def _common_threshold(
 def _value(
     metric: str, hits: np.ndarray, alarms: np.ndarray, positive: np.ndarray, negative: np.ndarray
 ) -> np.ndarray:
+    """Metric of each task and threshold, from the weights of its rows by class and decision."""
     missed, quiet = positive - hits, negative - alarms
 
     def share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
