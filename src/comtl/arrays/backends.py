@@ -71,7 +71,7 @@ def namespace(*arrays: Array) -> Any:
             return space
     if all(isinstance(a, np.ndarray | sparse.sparray | sparse.spmatrix) for a in arrays):
         return array_api_compat.numpy
-    dense = [a.values if is_device_sparse(a) else a for a in arrays if not sparse.issparse(a)]
+    dense = [a.data if is_device_sparse(a) else a for a in arrays if not sparse.issparse(a)]
     first = dense[0]
     key = type(first), device_key(first)
     if key not in _SPACES or any(type(a) is not type(first) for a in dense):
@@ -83,6 +83,11 @@ def namespace(*arrays: Array) -> Any:
 def is_device_sparse(values: Any) -> bool:
     """Whether values are sparse rows on a device, as comtl holds them."""
     return getattr(values, "packed_on_device", False) is True
+
+
+def is_sparse(values: Any) -> bool:
+    """Whether values are sparse rows of SciPy or on a device: ``data``, ``indices``, ``indptr``."""
+    return sparse.issparse(values) or is_device_sparse(values)
 
 
 def on_device(values: Any) -> bool:
@@ -115,8 +120,7 @@ def device_name(values: Any) -> str:
     """Library and device of an array, to be shown to a user."""
     if not on_device(values):
         return "numpy"
-    held = values.values if is_device_sparse(values) else values
-    held = held.data if is_cupy_sparse(held) else held
+    held = values.data if is_device_sparse(values) or is_cupy_sparse(values) else values
     library = type(held).__module__.partition(".")[0]
     return f"{library} on {held.device}"
 
@@ -152,7 +156,7 @@ def asarray_like(values: Any, like: Array, dtype: Any = None) -> Array:
 
 def _one_library(one: Any, other: Any) -> bool:
     names = {
-        type(a.values if is_device_sparse(a) else a).__module__.partition(".")[0]
+        type(a.data if is_device_sparse(a) else a).__module__.partition(".")[0]
         for a in (one, other)
     }
     return len(names) == 1

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from .backends import Array, is_device_sparse, namespace, on_device
+from .backends import Array, is_device_sparse, is_sparse, namespace, on_device
 
 Argument = TypeVar("Argument")
 Returned = TypeVar("Returned")
@@ -151,7 +151,7 @@ class RowBlocks:
         rows, columns = X.shape
         self.packed = sparse.issparse(X)
         self.on_device = on_device(X)
-        self.nnz = int(X.nnz) if self.packed or is_device_sparse(X) else rows * columns
+        self.nnz = int(X.nnz) if is_sparse(X) else rows * columns
         least, most = CHUNK_ENTRIES[self.kind]
         share = max(self.nnz / max(rows, 1), 1.0)
         size = max(1, min(int(max(least, min(self.nnz // 16, most)) / share), CHUNK_ROWS))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 import array_api_compat
 import numpy as np
 
-from .backends import Array, is_device_sparse, namespace, on_device
+from .backends import Array, is_device_sparse, is_sparse, namespace, on_device
 from .segments import segment_sum
 
 
@@ -21,7 +22,7 @@ class RowSelector:
     def __init__(self, rows: np.ndarray, count: int, like: Array) -> None:
         xp = namespace(like)
         self.shape, self.dtype, self.nnz = (len(rows), count), like.dtype, len(rows)
-        self.values = xp.asarray(rows)
+        self.data = xp.asarray(rows)
         order = np.argsort(rows, kind="stable")
         used, sizes = np.unique(rows, return_counts=True)
         place = np.full(count, len(used))
@@ -31,7 +32,7 @@ class RowSelector:
 
     def __matmul__(self, values: Array) -> Array:
         """Values of the observations from those of the rows."""
-        return namespace(values).take(values, self.values, axis=0)
+        return namespace(values).take(values, self.data, axis=0)
 
     def backward(self, values: Array) -> Array:
         """Sum over the observations of each row, zero for a row without observations."""
@@ -46,10 +47,8 @@ class DeviceCSR:
 
     packed_on_device = True
 
-    def __init__(
-        self, values: Array, indices: Array, indptr: Array, shape: tuple[int, int]
-    ) -> None:
-        self.values, self.indices, self.indptr = values, indices, indptr
+    def __init__(self, data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> None:
+        self.data, self.indices, self.indptr = data, indices, indptr
         self.shape = (int(shape[0]), int(shape[1]))
 
     @classmethod
@@ -66,23 +65,23 @@ class DeviceCSR:
 
     @property
     def dtype(self) -> Any:
-        return self.values.dtype
+        return self.data.dtype
 
     @property
     def nnz(self) -> int:
-        return int(self.values.shape[0])
+        return int(self.data.shape[0])
 
     def astype(self, dtype: Any) -> DeviceCSR:
-        values = namespace(self.values).astype(self.values, dtype)
+        values = namespace(self.data).astype(self.data, dtype)
         return DeviceCSR(values, self.indices, self.indptr, self.shape)
 
     @cached_property
     def _native(self) -> Any:
-        return _native(self.values, self.indices, self.indptr, self.shape)
+        return _native(self.data, self.indices, self.indptr, self.shape)
 
     @cached_property
     def _transposed(self) -> Any:
-        if array_api_compat.is_torch_array(self.values):
+        if array_api_compat.is_torch_array(self.data):
             csc = self._native.to_sparse_csc()
             parts = csc.values(), csc.row_indices(), csc.ccol_indices()
             return _native(*parts, self.shape[::-1])
@@ -98,8 +97,8 @@ class DeviceCSR:
         return namespace(like).zeros((rows, 0), dtype=like.dtype)
 
     def take(self, rows: np.ndarray) -> DeviceCSR:
-        xp = namespace(self.values)
-        if array_api_compat.is_cupy_array(self.values):
+        xp = namespace(self.data)
+        if array_api_compat.is_cupy_array(self.data):
             return DeviceCSR.of(self._native[xp.asarray(rows)])
         chosen = xp.asarray(rows)
         starts = xp.take(self.indptr, chosen, axis=0)
@@ -107,77 +106,35 @@ class DeviceCSR:
         indptr = xp.cumulative_sum(sizes, include_initial=True, dtype=self.indptr.dtype)
         total = int(indptr[-1])
         index = xp.repeat(starts - indptr[:-1], sizes) + xp.arange(total, dtype=self.indptr.dtype)
-        values, indices = (xp.take(part, index, axis=0) for part in (self.values, self.indices))
+        values, indices = (xp.take(part, index, axis=0) for part in (self.data, self.indices))
         return DeviceCSR(values, indices, indptr, (len(rows), self.shape[1]))
 
     def dense(self, start: int, stop: int) -> Array:
-        if array_api_compat.is_cupy_array(self.values):
+        if array_api_compat.is_cupy_array(self.data):
             return self._native[start:stop].toarray()
         first, last = int(self.indptr[start]), int(self.indptr[stop])
         indptr = self.indptr[start : stop + 1] - self.indptr[start]
         shape = (stop - start, self.shape[1])
-        return _native(self.values[first:last], self.indices[first:last], indptr, shape).to_dense()
+        return _native(self.data[first:last], self.indices[first:last], indptr, shape).to_dense()
 
     def without(self, column: int) -> tuple[DeviceCSR, Array]:
         """Rows without a column, and that column dense."""
-        xp = namespace(self.values)
+        xp = namespace(self.data)
         kept = self.indices != column
         one = xp.astype(xp.arange(self.shape[1]) == column, self.dtype)
         counts = xp.cumulative_sum(xp.astype(kept, self.indptr.dtype), include_initial=True)
         indptr = xp.astype(xp.take(counts, self.indptr, axis=0), self.indptr.dtype)
         indices = self.indices[kept]
         indices = indices - xp.astype(indices > column, indices.dtype)
-        rest = DeviceCSR(self.values[kept], indices, indptr, (self.shape[0], self.shape[1] - 1))
+        rest = DeviceCSR(self.data[kept], indices, indptr, (self.shape[0], self.shape[1] - 1))
         return rest, (self @ one[:, None])[:, 0]
 
     @cached_property
-    def _rows(self) -> Array:
+    def rows(self) -> Array:
         """Row of each stored entry."""
-        xp = namespace(self.values)
+        xp = namespace(self.data)
         entries = xp.arange(self.nnz, dtype=self.indptr.dtype)
         return xp.searchsorted(self.indptr, entries, side="right") - 1
-
-    def column_sums(self, entries: Array) -> Array:
-        """Sum over each column of one number for each stored entry, in double precision."""
-        xp = namespace(entries)
-        sizes = xp.astype(entries, xp.float64)
-        # Beyond the standard, but both libraries have it.
-        return xp.bincount(self.indices, weights=sizes, minlength=self.shape[1])
-
-    def column_extent(self) -> Array:
-        xp = namespace(self.values)
-        largest = xp.zeros(self.shape[1], dtype=self.dtype)
-        if array_api_compat.is_cupy_array(self.values):
-            import cupyx
-
-            cupyx.scatter_max(largest, self.indices, xp.abs(self.values))
-            return largest
-        indices = xp.astype(self.indices, xp.int64)
-        return largest.scatter_reduce_(0, indices, xp.abs(self.values), reduce="amax")
-
-    def column_moments(self, unit: Array, weights: Array, center: bool) -> tuple[Array, Array]:
-        """Weighted mean and central second moment of the columns over ``unit``."""
-        xp = namespace(self.values)
-        total = xp.sum(weights)
-        each = xp.take(weights, self._rows, axis=0)
-        scaled = xp.astype(self.values, xp.float64) / xp.take(unit, self.indices, axis=0)
-        mean = xp.zeros(self.shape[1], dtype=xp.float64)
-        if center:
-            mean = self.column_sums(each * scaled) / total
-        gap = scaled - xp.take(mean, self.indices, axis=0)
-        inside, filled = self.column_sums(each * gap**2), self.column_sums(each)
-        stored = self.column_sums(each > 0)
-        # Exactly zero where every row is stored: a difference of sums would leave its rounding.
-        some = stored < xp.sum(xp.astype(weights > 0, xp.float64))
-        blank = xp.where(some, xp.clip(total - filled, min=0.0), xp.zeros_like(filled))
-        return mean, (inside + blank * mean**2) / total
-
-    def spread(self, weights: Array, shift: Array, inverse_scale: Array) -> float:
-        """Weighted sum of what entries add to the squares of the centred and scaled rows."""
-        xp = namespace(self.values)
-        blank = xp.take(shift, self.indices, axis=0)
-        gap = self.values * xp.take(inverse_scale, self.indices, axis=0) - blank
-        return float(xp.sum(xp.take(weights, self._rows, axis=0) * (gap**2 - blank**2)))
 
 
 def _native(values: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> Any:
@@ -215,9 +172,34 @@ def take_pairs(table: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
     return take(flat, rows * table.shape[1] + columns)
 
 
-def row_parts(values: Array, like: Array | None = None) -> list[Array]:
-    """Rows in consecutive parts of a bounded size, without a copy, or cut as another matrix is."""
-    like = values if like is None else like
-    rows = values.shape[0]
-    size = max(1, BLOCK_ENTRIES // max(1, like.shape[1] if len(like.shape) == 2 else 1))
-    return [values[start : min(start + size, rows), ...] for start in range(0, rows, size)]
+def row_parts(first: Array, *others: Array) -> Iterator[tuple[Array, ...]]:
+    """Consecutive rows of some arrays, uncopied; those of the first are of a bounded size."""
+    rows = first.shape[0]
+    width = first.shape[1] if len(first.shape) == 2 else 1
+    size = max(1, rows if is_sparse(first) else BLOCK_ENTRIES // max(1, width))
+    for start in range(0, rows, size):
+        stop = min(start + size, rows)
+        yield tuple(a if stop - start == rows else a[start:stop, ...] for a in (first, *others))
+
+
+def per_entry(values: Array, rows: Any) -> Array:
+    """The value, one for each of some sparse rows, that belongs to each stored entry."""
+    if is_device_sparse(rows):
+        return take(values, rows.rows)
+    return np.repeat(values, np.diff(rows.indptr))
+
+
+def largest_entries(rows: Any) -> Array:
+    """Largest absolute value in each column of sparse rows."""
+    xp = namespace(rows)
+    largest, sizes = xp.zeros(rows.shape[1], dtype=rows.dtype), xp.abs(rows.data)
+    if array_api_compat.is_torch_array(sizes):
+        indices = xp.astype(rows.indices, xp.int64)
+        return largest.scatter_reduce_(0, indices, sizes, reduce="amax")
+    if array_api_compat.is_cupy_array(sizes):
+        import cupyx
+
+        cupyx.scatter_max(largest, rows.indices, sizes)
+    else:
+        np.maximum.at(largest, rows.indices, sizes)
+    return largest

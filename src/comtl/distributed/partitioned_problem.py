@@ -55,7 +55,7 @@ def partitioned_units(
     mean = sums / total if center else np.zeros_like(unit, dtype=np.float64)
     y_mean = y_sum / weight if center and scale_target else 0.0
     squares, y_square = run(summed, _squares, unit, mean, y_unit, y_mean)
-    second = central_moments(mean, squares, total, int(counted) if data.packed else None)
+    second = central_moments(mean, squares, total, int(counted))
     shift, inverse = standard_units(unit, mean, second, data.n_rows, data.dtype, scale=standardize)
     y_shift, y_scale = 0.0, 1.0
     if scale_target:

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ..arrays import DENSE_SIDE, Array, is_device_sparse, namespace, orthonormal, take
+from ..arrays.backends import is_sparse
 from ..arrays.blocks import RowBlocks, added
-from ..arrays.packed import row_parts
+from ..arrays.packed import largest_entries, per_entry, row_parts
 
 _WIDTH = 4  # Columns of a product that takes about as long as the moments of a block.
 
 
-def column_extent(blocks: RowBlocks) -> np.ndarray:
+def column_extent(blocks: RowBlocks) -> Array:
     """Largest absolute value of each column."""
+    xp = namespace(blocks.X)
 
-    def part(number: int) -> np.ndarray:
-        return np.max([_extent(block.rows) for block in blocks.chunk(number)], axis=0)
+    def largest(rows: Any) -> Array:
+        if is_sparse(rows):
+            return largest_entries(rows)
+        return xp.maximum(xp.max(rows, axis=0), -xp.min(rows, axis=0))
 
-    return np.max(list(blocks.each(part, _WIDTH)), axis=0)
+    def part(number: int) -> Array:
+        parts = (part for block in blocks.chunk(number) for (part,) in row_parts(block.rows))
+        return reduce(xp.maximum, map(largest, parts))
 
-
-def _extent(rows: Any) -> np.ndarray:
-    if not sparse.issparse(rows):
-        return np.maximum(rows.max(axis=0), -rows.min(axis=0))
-    largest = np.zeros(rows.shape[1], rows.dtype)
-    np.maximum.at(largest, rows.indices, np.abs(rows.data))
-    return largest
+    return reduce(xp.maximum, blocks.each(part, _WIDTH))
 
 
 def column_units(largest: Array, dtype: Any, *, scale: bool) -> Array:
@@ -44,52 +45,60 @@ def column_units(largest: Array, dtype: Any, *, scale: bool) -> Array:
     return xp.where(largest > 0, largest, xp.ones_like(largest))
 
 
-def column_sums(blocks: RowBlocks, unit: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Weighted sums of the columns over ``unit``, in double precision."""
-    weights, unit, columns = weights.astype(np.float64), unit.astype(np.float64), blocks.shape[1]
+def _summed(blocks: RowBlocks, weights: Array, work: Callable[[Any, Array], Array]) -> Array:
+    """Sum of what ``work`` makes of rows and their weights, part by part."""
 
-    def part(number: int) -> np.ndarray:
-        sums = np.zeros(columns)
-        for block in blocks.chunk(number):
-            share = weights[block.start : block.stop]
-            if blocks.packed:
-                filled = np.repeat(share, np.diff(block.rows.indptr)) * block.rows.data
-                sums += np.bincount(block.rows.indices, filled, minlength=columns) / unit
-            else:
-                sums += share @ (block.rows / unit)
-        return sums
+    def part(number: int) -> Array:
+        found = (
+            work(*pair)
+            for block in blocks.chunk(number)
+            for pair in row_parts(block.rows, weights[block.start : block.stop])
+        )
+        return added(found)
 
     return added(blocks.each(part, _WIDTH))
+
+
+def column_sums(blocks: RowBlocks, unit: Array, weights: Array) -> Array:
+    """Weighted sums of the columns over ``unit``, in double precision."""
+    xp = namespace(unit)
+    weights, unit = xp.astype(weights, xp.float64), xp.astype(unit, xp.float64)
+
+    def sums(rows: Any, share: Array) -> Array:
+        if not is_sparse(rows):
+            return share @ (xp.astype(rows, xp.float64, copy=False) / unit)
+        filled = per_entry(share, rows) * rows.data
+        return xp.bincount(rows.indices, weights=filled, minlength=rows.shape[1]) / unit
+
+    return _summed(blocks, weights, sums)
 
 
 def column_squares(blocks: RowBlocks, unit: Array, mean: Array, weights: Array) -> Array:
     """Weighted squares about the mean; of sparse rows also weight and number of stored entries."""
-    weights, unit, columns = weights.astype(np.float64), unit.astype(np.float64), blocks.shape[1]
+    xp = namespace(unit)
+    weights, unit = xp.astype(weights, xp.float64), xp.astype(unit, xp.float64)
 
-    def part(number: int) -> np.ndarray:
-        sums = np.zeros((3, columns))
-        for block in blocks.chunk(number):
-            share = weights[block.start : block.stop]
-            if blocks.packed:
-                places = block.rows.indices
-                each = np.repeat(share, np.diff(block.rows.indptr))
-                gap = block.rows.data / unit[places] - mean[places]
-                for row, entry in enumerate((each * gap**2, each, each > 0)):
-                    sums[row] += np.bincount(places, entry, minlength=columns)
-            else:
-                sums[0] += share @ (block.rows / unit - mean) ** 2
-        return sums
+    def squares(rows: Any, share: Array) -> Array:
+        if not is_sparse(rows):
+            return share @ (xp.astype(rows, xp.float64, copy=False) / unit - mean) ** 2
+        each, places = per_entry(share, rows), rows.indices
+        gap = rows.data / take(unit, places) - take(mean, places)
+        entries = each * gap**2, each, xp.astype(each > 0, xp.float64)
+        # Beyond the standard, but all libraries with sparse rows have it.
+        counts = [xp.bincount(places, weights=e, minlength=rows.shape[1]) for e in entries]
+        return xp.stack(counts)
 
-    return added(blocks.each(part, _WIDTH))
+    return _summed(blocks, weights, squares)
 
 
-def central_moments(mean: Array, squares: Array, total: float, counted: int | None) -> Array:
+def central_moments(mean: Array, squares: Array, total: float, counted: int) -> Array:
     """Second moments about the mean, for sparse rows from those ``counted`` as having a weight."""
+    if squares.ndim == 1:
+        return squares / total
+    xp = namespace(squares)
     inside, filled, stored = squares
-    if counted is None:
-        return inside / total
     # Exactly zero where every row is stored: a difference of sums would leave its rounding.
-    blank = np.where(stored < counted, np.maximum(total - filled, 0.0), 0.0)
+    blank = xp.where(stored < counted, xp.clip(total - filled, min=0.0), xp.zeros_like(filled))
     return (inside + blank * mean**2) / total
 
 
@@ -110,37 +119,6 @@ def standard_units(
         raise ValueError(f"Column {bad} of X is too small to scale; multiply it up first.")
     inverse = xp.astype(xp.where(constant, xp.zeros_like(inverse), inverse), dtype)
     return xp.astype(mean * (unit * inverse), dtype), inverse
-
-
-def device_largest(X: Array) -> Array:
-    """Largest absolute value of each column."""
-    if is_device_sparse(X):
-        return X.column_extent()
-    xp = namespace(X)
-    largest = xp.zeros(X.shape[1], dtype=X.dtype)
-    for block in row_parts(X):
-        largest = xp.maximum(largest, xp.max(xp.abs(block), axis=0))
-    return largest
-
-
-def device_moments(X: Array, unit: Array, weights: Array, center: bool) -> tuple[Array, Array]:
-    """Weighted mean and central second moment of the columns over ``unit``, in double precision."""
-    xp = namespace(X)
-    weights, unit = xp.astype(weights, xp.float64), xp.astype(unit, xp.float64)
-    if is_device_sparse(X):
-        return X.column_moments(unit, weights, center)
-    total = xp.sum(weights)
-    mean = xp.zeros(X.shape[1], dtype=xp.float64)
-    shares = row_parts(weights, like=X)
-    if center:
-        for block, share in zip(row_parts(X), shares, strict=True):
-            mean = mean + share @ xp.astype(block, xp.float64) / unit
-        mean = mean / total
-    second = xp.zeros(X.shape[1], dtype=xp.float64)
-    for block, share in zip(row_parts(X), shares, strict=True):
-        gap = xp.astype(block, xp.float64) / unit - mean
-        second = second + share @ gap**2
-    return mean, second / total
 
 
 _DENSE_ENTRIES = 2**20
@@ -169,19 +147,14 @@ class Design:
         cls, X: Any, weights: Array, *, center: bool = True, scale: bool = True
     ) -> Design:
         """Rows centred and scaled to unit (weighted) variance, or unit mean square uncentred."""
-        blocks = RowBlocks(X)
-        largest = device_largest(X) if blocks.on_device else column_extent(blocks)
-        unit = column_units(largest, X.dtype, scale=scale)
-        if blocks.on_device:
-            mean, second = device_moments(X, unit, weights, center)
-        else:
-            total = float(weights.astype(np.float64).sum())
-            mean = np.zeros(X.shape[1])
-            if center:
-                mean = column_sums(blocks, unit, weights) / total
-            squares = column_squares(blocks, unit, mean, weights)
-            count = int(np.count_nonzero(weights)) if blocks.packed else None
-            second = central_moments(mean, squares, total, count)
+        blocks, xp = RowBlocks(X), namespace(weights)
+        unit = column_units(column_extent(blocks), X.dtype, scale=scale)
+        total = float(xp.sum(xp.astype(weights, xp.float64)))
+        mean = xp.zeros(X.shape[1], dtype=xp.float64)
+        if center:
+            mean = column_sums(blocks, unit, weights) / total
+        squares = column_squares(blocks, unit, mean, weights)
+        second = central_moments(mean, squares, total, int(xp.count_nonzero(weights)))
         return cls(X, *standard_units(unit, mean, second, X.shape[0], X.dtype, scale=scale))
 
     @property
@@ -274,13 +247,10 @@ class Design:
 
     def _mean_square(self, weights: Array, total: float) -> float:
         """Trace of the pooled second moments."""
-        if is_device_sparse(self.X):
-            inside = self.X.spread(weights, self.shift, self.inverse_scale)
-            return inside / total + float(self.shift @ self.shift)
-        if sparse.issparse(self.X):
-            row_weights = np.repeat(weights, np.diff(self.X.indptr))
-            blank = self.shift[self.X.indices]
-            gap = self.X.data * self.inverse_scale[self.X.indices] - blank
+        if is_sparse(self.X):
+            row_weights, places = per_entry(weights, self.X), self.X.indices
+            blank = take(self.shift, places)
+            gap = self.X.data * take(self.inverse_scale, places) - blank
             return float(row_weights @ (gap**2 - blank**2)) / total + float(self.shift @ self.shift)
         xp = namespace(weights)
         squares = 0.0

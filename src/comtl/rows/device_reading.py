@@ -52,8 +52,8 @@ def as_rows(X: Array) -> Array:
     """Rows of float64 or float32; others become float64. Nothing is copied that need not be."""
     if is_torch_sparse(X) or is_cupy_sparse(X) or is_device_sparse(X):
         packed = DeviceCSR.of(X)
-        values = as_rows(packed.values)
-        return packed if values is packed.values else packed.astype(values.dtype)
+        values = as_rows(packed.data)
+        return packed if values is packed.data else packed.astype(values.dtype)
     if getattr(X, "requires_grad", False):
         X = X.detach()
     xp = namespace(X)
@@ -120,9 +120,9 @@ def device_weights(sample_weight: Any, shape: tuple[int, ...], X: Array) -> Arra
 
 def check_device_finite(values: Array, name: str = "X") -> None:
     """Refuse NaN and infinity, block by block on the device."""
-    values = values.values if is_device_sparse(values) else values
+    values = values.data if is_device_sparse(values) else values
     xp = namespace(values)
-    for block in row_parts(values):
+    for (block,) in row_parts(values):
         flat = xp.reshape(block, (-1,))
         with np.errstate(over="ignore", invalid="ignore"):
             square = xp.matmul(flat, flat)
