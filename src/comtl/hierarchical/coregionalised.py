@@ -98,16 +98,9 @@ class CoregionalisedRidgeClassifier(ClassifierOutputs, CoregionalisedRidge):
 
 
 class CentredRows:
-    """Rows of all tasks with the mean of their task taken off, as an operator.
+    """Rows, task by task, with the mean of their task taken off, as an operator.
 
-    Parameters
-    ----------
-    design : Design
-        Rows, those of a task next to each other.
-    weights : ndarray of shape (n,)
-        Weights of the rows; a row counts with the root of its weight on either side.
-    offsets : ndarray of shape (T + 1,)
-        Where tasks begin and end.
+    A row counts with the root of its weight on either side.
     """
 
     def __init__(self, design: Design, weights: np.ndarray, offsets: np.ndarray) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -71,38 +72,27 @@ def fit_em(
     for factors, a fit with fewer directions) is at hand.
     """
     tasks, features = size
+    limits: Any = {"max_iter": max_iter, "tol": tol}
     noise = likelihood.start_noise
-    least, variance = (
-        min(one, MAX_START_RATIO * noise) for one in (MIN_START_VARIANCE, START_VARIANCE)
-    )
-    if tasks == 1:
-        # Random effects of a single task cannot be separated from the fixed ones.
-        family, common = InterceptOnly(), variance
-        variance = MIN_VARIANCE
-    elif family.refines:
+    most = MAX_START_RATIO * noise
+    if tasks > 1 and family.refines:
         if start is None:
-            plain = fit_em(
-                likelihood,
-                Isotropic(),
-                size,
-                shrink_common=shrink_common,
-                max_iter=max_iter,
-                tol=tol,
-            )
-            *_, stage = plain
+            simpler = fit_em(likelihood, Isotropic(), size, shrink_common=shrink_common, **limits)
+            *_, stage = simpler
             likelihood, start = stage.likelihood, stage.prior
         # No step gets away from next to nothing, and a prior about it allows nothing else.
-        covariance = start.covariance.raised(least)
-        family = family.with_prior(covariance)
-        start = replace(start, covariance=covariance)
-        yield from maximise(likelihood, family, start, max_iter=max_iter, tol=tol)
-        return
+        covariance = start.covariance.raised(min(MIN_START_VARIANCE, most))
+        family, prior = family.with_prior(covariance), replace(start, covariance=covariance)
     else:
-        free = not shrink_common and features + 1 <= MAX_FREE_SHARE * likelihood.n_rows
-        common = np.inf if free else variance
-    covariance = family.estimate(variance * np.eye(features + 1), 1)
-    prior = Prior(covariance, np.full(tasks, noise), noise, common)
-    yield from maximise(likelihood, family, prior, max_iter=max_iter, tol=tol)
+        common = variance = min(START_VARIANCE, most)
+        if tasks == 1:
+            # Random effects of a single task cannot be separated from the fixed ones.
+            family, variance = InterceptOnly(), MIN_VARIANCE
+        elif not shrink_common and features + 1 <= MAX_FREE_SHARE * likelihood.n_rows:
+            common = np.inf
+        covariance = family.estimate(variance * np.eye(features + 1), 1)
+        prior = Prior(covariance, np.full(tasks, noise), noise, common)
+    yield from maximise(likelihood, family, prior, **limits)
 
 
 def maximise(

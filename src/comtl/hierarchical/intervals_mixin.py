@@ -90,14 +90,8 @@ class IntervalMixin(RegressorMixin, TaskModel):
 @saved
 @dataclass(frozen=True, eq=False)
 class PredictiveVariance:
-    """Covariances of the weights and residual variances of every task, and last of a new one.
-
-    Parameters
-    ----------
-    covariances : ndarray of shape (T + 1, q, q)
-        Of the weights with the intercept last.
-    noise : ndarray of shape (T + 1,)
-        Residual variances.
+    """Covariances of the weights, the intercept last, and residual variances of every task, and
+    last of a new one.
     """
 
     covariances: np.ndarray

@@ -5,11 +5,10 @@ Each has normal residuals at heart: for classes, those of a bound that is refres
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,52 +21,28 @@ MIN_NOISE = 1e-5
 """Smallest residual variance, over the first: rows that can be met exactly have no bound."""
 
 
-class Likelihood(ABC):
-    """Abstract likelihood of the rows of all tasks."""
-
-    data: TaskData
-    directions: np.ndarray
-    """Directions of fixed effects that the rows determine."""
-
-    def infer(self, prior: Prior) -> Posterior:
-        """Posterior of the effects, with the restricted likelihood or its bound."""
-        return self.data.infer(prior, self.directions)
-
-    @abstractmethod
-    def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
-        """M step of the residual variances, or of the bound.
-
-        ``gain`` is the squared error that a change of the scales of effects saves, over its
-        variance.
-        """
-
-    def log_prior(self, prior: Prior) -> float:
-        """Logarithm of the prior of the residual variances."""
-        return 0.0
-
-    @property
-    @abstractmethod
-    def n_rows(self) -> float:
-        """Weight of all rows."""
-
-    @property
-    def start_noise(self) -> float:
-        """Residual variance to start from."""
-        return 1.0
-
-
 @dataclass(frozen=True, eq=False)
-class Gaussian(Likelihood):
+class Gaussian:
     """Values with normal residuals, of one variance or of one for each task."""
 
     heteroscedastic: bool
     data: TaskData
 
     @cached_property
-    def directions(self) -> np.ndarray:  # type: ignore[override]
+    def directions(self) -> np.ndarray:
+        """Directions of fixed effects that the rows determine."""
         return estimable_directions(self.data.pooled_gram)
 
+    def infer(self, prior: Prior) -> Posterior:
+        """Posterior of the effects, with the restricted likelihood."""
+        return self.data.infer(prior, self.directions)
+
     def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
+        """M step of the residual variances.
+
+        ``gain`` is the squared error that a change of the scales of effects saves, over its
+        variance.
+        """
         tasks, least = len(prior.noise), MIN_NOISE * self.start_noise
         if self.heteroscedastic:
             common = max(tasks / float((1.0 / prior.noise).sum()), least)
@@ -80,6 +55,7 @@ class Gaussian(Likelihood):
         return self, Prior(prior.covariance, noise, common, prior.mean_variance)
 
     def log_prior(self, prior: Prior) -> float:
+        """Logarithm of the prior of the residual variances."""
         if not self.heteroscedastic:
             return 0.0
         ratio = prior.residual_variance / prior.noise
@@ -87,10 +63,12 @@ class Gaussian(Likelihood):
 
     @cached_property
     def n_rows(self) -> float:
+        """Weight of all rows."""
         return float(self.data.counts.sum())
 
     @cached_property
     def start_noise(self) -> float:
+        """Residual variance to start from."""
         return 0.5 * max(self.data.energy / self.n_rows, 1e-12)
 
 
@@ -103,7 +81,7 @@ class Bound(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Bernoulli(Likelihood):
+class Bernoulli:
     """Two classes by the log odds of the score, through a quadratic bound.
 
     ``refresh`` returns the bound that suits a posterior best; given None, the one that is exact at
@@ -113,6 +91,7 @@ class Bernoulli(Likelihood):
     refresh: Callable[[Posterior | None], Bound]
     bound: Bound
     directions: np.ndarray
+    start_noise: ClassVar[float] = 1.0
 
     @classmethod
     def of(cls, refresh: Callable[[Posterior | None], Bound]) -> Bernoulli:
@@ -121,19 +100,30 @@ class Bernoulli(Likelihood):
         return cls(refresh, bound, estimable_directions(bound.data.pooled_gram))
 
     @property
-    def data(self) -> TaskData:  # type: ignore[override]
+    def data(self) -> TaskData:
+        """Values that the bound takes the classes for."""
         return self.bound.data
 
+    @property
+    def n_rows(self) -> float:
+        """Weight of all rows."""
+        return self.bound.n_rows
+
     def infer(self, prior: Prior) -> Posterior:
-        posterior = super().infer(prior)
+        """Posterior of the effects, with the bound of the restricted likelihood."""
+        posterior = self.data.infer(prior, self.directions)
         # Of the normal likelihood only what depends on the effects is meant.
         normal = np.log(2.0 * np.pi) * float(self.data.counts.sum()) + self.data.energy
         value = posterior.log_evidence + 0.5 * normal + self.bound.constant
         return replace(posterior, log_evidence=value)
 
     def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
+        """M step of the bound."""
         return replace(self, bound=self.refresh(posterior)), prior
 
-    @property
-    def n_rows(self) -> float:
-        return self.bound.n_rows
+    def log_prior(self, prior: Prior) -> float:
+        """There is none of the residual variances."""
+        return 0.0
+
+
+Likelihood = Gaussian | Bernoulli

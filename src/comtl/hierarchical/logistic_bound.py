@@ -33,19 +33,10 @@ from .task_data import TaskGrams, TaskRows, padded
 
 @dataclass(frozen=True, eq=False)
 class ClassRows:
-    """Rows of two classes in memory, bounded by second moments of each task.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, P + 1)
-        Standardised rows with a last column of ones, those of a task next to each other.
-    signs, weights : ndarrays of shape (n,)
-        Classes as -1 and +1, and weights.
-    offsets : ndarray of shape (T + 1,)
-        Where tasks begin and end.
-    """
+    """Rows of two classes in memory, task by task, bounded by second moments of each task."""
 
     rows: Array
+    """Standardised, with a last column of ones."""
     signs: Array
     weights: Array
     offsets: np.ndarray
@@ -53,13 +44,12 @@ class ClassRows:
     def bound(self, posterior: Posterior | None) -> Bound:
         """Bound that suits a posterior best; without one it is exact at scores of zero."""
         rows, xp = self.rows, namespace(self.rows)
-        xi = xp.zeros_like(self.signs) if on_device(rows) else np.zeros(len(self.signs))
+        dtype = rows.dtype if on_device(rows) else None
+        xi = asarray_like(np.zeros(len(self.signs)), rows, dtype)
         if posterior is not None:
-            dtype = rows.dtype if on_device(rows) else None
             weights = asarray_like(posterior.weights, rows, dtype)
-            xi = bound_xi(
-                rows, weights, asarray_like(posterior.covariances, rows, dtype), self.offsets
-            )
+            covariances = asarray_like(posterior.covariances, rows, dtype)
+            xi = bound_xi(rows, weights, covariances, self.offsets)
         # The rows stay where they lie; inference from their sums is a matter of the host.
         gram = segment_gram(rows, 2.0 * self.weights * bound_curvature(xi), self.offsets)
         sums = GramDatafit(to_numpy(gram), self._moment, np.zeros(len(self.offsets) - 1))
@@ -77,16 +67,10 @@ class ClassTable:
     """Rows of two classes of tasks with fewer rows than features.
 
     A row counts as a value ``± 1 / 4λ`` with noise of variance ``1 / 2λ``.
-
-    Parameters
-    ----------
-    table : ndarray of shape (T, m, P + 1)
-        Standardised rows of every task with the intercept's ones last, padded with zeros.
-    signs, weights : ndarrays of shape (T, m)
-        Classes as -1 and +1, and weights.
     """
 
     table: np.ndarray
+    """Standardised, with a last column of ones, ``(T, m, P + 1)``, padded with zeros."""
     signs: np.ndarray
     weights: np.ndarray
 

@@ -9,7 +9,6 @@ counts (restricted likelihood). All tasks are worked on in one batch.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,35 +21,8 @@ from .posterior import CommonEffects, Posterior, Prior, restricted_likelihood
 MAX_CELLS = 2**22
 
 
-class TaskData(ABC):
-    """Abstract rows and targets of all tasks, for normal residuals."""
-
-    @property
-    @abstractmethod
-    def counts(self) -> np.ndarray:
-        """Weight of each task's rows."""
-
-    @property
-    @abstractmethod
-    def energy(self) -> float:
-        """Weighted sum of squared targets."""
-
-    @property
-    @abstractmethod
-    def pooled_gram(self) -> np.ndarray:
-        """Second moments of the rows of all tasks."""
-
-    @abstractmethod
-    def infer(self, prior: Prior, directions: np.ndarray) -> Posterior:
-        """Posterior of all effects, the fixed ones in their estimable directions."""
-
-    @abstractmethod
-    def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
-        """Covariances of the weights of every task, ``(T, q, q)``."""
-
-
 @dataclass(frozen=True, eq=False)
-class TaskGrams(TaskData):
+class TaskGrams:
     """Second moments of each task: ``q³`` operations a task."""
 
     sums: GramDatafit
@@ -63,22 +35,27 @@ class TaskGrams(TaskData):
 
     @property
     def counts(self) -> np.ndarray:
+        """Weight of each task's rows."""
         return self.gram[:, -1, -1]
 
     @property
     def energy(self) -> float:
+        """Weighted sum of squared targets."""
         return self.sums.total_energy
 
     @property
     def pooled_gram(self) -> np.ndarray:
+        """Second moments of the rows of all tasks."""
         pooled: np.ndarray = self.sums.gram.sum(axis=0)
         return pooled
 
     def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
+        """Covariances of the weights of every task, ``(T, q, q)``."""
         assert posterior.covariances is not None
         return posterior.covariances
 
     def infer(self, prior: Prior, directions: np.ndarray) -> Posterior:
+        """Posterior of all effects, the fixed ones in their estimable directions."""
         tasks, size = self.sums.moment.shape
         root = prior.covariance.root
         width = root.shape[1]
@@ -123,21 +100,15 @@ class TaskGrams(TaskData):
 
 
 @dataclass(frozen=True, eq=False)
-class TaskRows(TaskData):
+class TaskRows:
     """Rows and targets of every task, times the roots of their weights, padded with zeros.
 
     With ``S_t`` the rows over the standard deviation of their noise, all goes by the small matrices
     ``M_t = I + S_t B S_tᵀ`` (Woodbury): ``n_t q²`` operations a task.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (T, m, q)
-        Rows with the intercept's ones last.
-    targets : ndarray of shape (T, m)
-        Targets.
     """
 
     rows: np.ndarray
+    """With the intercept's ones last, ``(T, m, q)``."""
     targets: np.ndarray
 
     @classmethod
@@ -219,6 +190,10 @@ class TaskRows(TaskData):
         root = prior.covariance.root
         G = (S.reshape(-1, size) @ root).reshape(tasks, longest, root.shape[1])
         return S, G, np.eye(longest) + G @ np.swapaxes(G, 1, 2)
+
+
+TaskData = TaskGrams | TaskRows
+"""Rows and targets of all tasks, for normal residuals."""
 
 
 def padded(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
