@@ -59,19 +59,8 @@ class Population:
 
     def of_columns(self, columns: np.ndarray) -> Population:
         """Some of the columns, with their observations."""
-        offsets = self.cells.offsets
-        sizes = np.diff(offsets)[columns]
-        bounds = np.concatenate([[0], np.cumsum(sizes)])
-        cells = np.arange(bounds[-1]) + np.repeat(offsets[:-1][columns] - bounds[:-1], sizes)
-        part = replace(
-            self.cells,
-            y=take(self.cells.y, cells),
-            weights=take(self.cells.weights, cells),
-            offsets=bounds,
-            tasks=self.cells.tasks[columns],
-            rows=cells if self.cells.rows is None else self.cells.rows[cells],
-        )
-        return replace(self, cells=part, target=take(self.target, cells))
+        cells, places = self.cells.of_tasks(columns)
+        return replace(self, cells=cells, target=take(self.target, places))
 
     @property
     def size(self) -> tuple[int, int]:

@@ -109,19 +109,24 @@ class Observations:
         """Targets -1 and +1: one class against the rest of its task's rows, by output column."""
         if columns.index is None:
             return replace(self, y=signs(self.y == 1, self.weights, self.dtype))
-        sizes = np.diff(self.offsets)[columns.task]
+        part, _ = self.of_tasks(columns.task)
+        y = signs(part.y == columns.label[part.codes], self.weights, self.dtype)
+        return replace(part, y=y, tasks=np.arange(part.n_tasks))
+
+    def of_tasks(self, chosen: np.ndarray) -> tuple[Observations, np.ndarray]:
+        """Observations of some tasks, which may come twice, and their places among all."""
+        sizes = np.diff(self.offsets)[chosen]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
-        starts = self.offsets[:-1][columns.task]
-        obs = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
-        wanted = np.repeat(columns.label, sizes)
-        return replace(
+        places = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], sizes)
+        part = replace(
             self,
-            y=signs(self.y[obs] == wanted, self.weights, self.dtype),
-            weights=take(self.weights, obs),
+            y=take(self.y, places),
+            weights=take(self.weights, places),
             offsets=offsets,
-            tasks=np.arange(len(sizes)),
-            rows=obs if self.rows is None else self.rows[obs],
+            tasks=self.tasks[chosen],
+            rows=places if self.rows is None else self.rows[places],
         )
+        return part, places
 
     @classmethod
     def of_rows(
