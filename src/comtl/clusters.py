@@ -18,13 +18,6 @@ MOST_CLUSTERS, SILHOUETTE_ROWS, MOST_DIRECTIONS = 8, 2000, 30
 leading directions that distances are measured in: a few clusters span fewer."""
 
 
-def embeddings(directions: np.ndarray, task_factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of ``Uσ`` and ``Vσ`` of ``W = D Gᵀ``, at most 30 columns: distances are those of W."""
-    U, sigma, V = thin_svd(directions, task_factor)
-    leading = slice(MOST_DIRECTIONS)
-    return (U * sigma)[:, leading], (V * sigma)[:, leading]
-
-
 def cluster_rows(points: np.ndarray, count: int | None, seed: int) -> np.ndarray:
     """Label rows by k-means in order of first row; without ``count`` by the best silhouette."""
     scale = np.abs(points).max() or 1.0
@@ -81,7 +74,9 @@ def clusters_of(
     scale = np.where(scale > 0, scale, 1.0)
     weights, columns = linear.weights, linear.columns
     directions, task_factor = to_numpy(weights.directions), to_numpy(weights.task_factor)
-    features, tasks = embeddings(directions / scale[:, None], task_factor)
+    # Distances of the rows of Uσ and of Vσ, where W = U diag(σ) Vᵀ, are those of W.
+    U, sigma, V = thin_svd(directions / scale[:, None], task_factor)
+    features, tasks = ((side * sigma)[:, :MOST_DIRECTIONS] for side in (U, V))
     if with_levels:
         # Over rows of independent features the squared gap of two tasks is that of their weights
         # plus that of their levels.

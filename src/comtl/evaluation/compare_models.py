@@ -98,7 +98,9 @@ def compare(
     for number, (train, test) in enumerate(splits):
         part, rest = rows.take(train), rows.take(test)
         before = targets.take(train)
-        _require_columns(before, data.tasks)
+        if data.multi_output and not (observed := before.kept.any(axis=0)).all():
+            few = f"too few observed values to hold some out: {data.tasks[~observed][:10].tolist()}"
+            raise ValueError(f"y has columns with {few}. Drop these columns.")
         with warnings.catch_warnings():
             # What a fit that stopped early is worth is what is measured here.
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -131,14 +133,6 @@ class _Targets:
         return self.weights > 0.0
 
 
-def _require_columns(before: _Targets, tasks: np.ndarray) -> None:
-    """Refuse a fold that leaves a column of y without anything to learn from."""
-    empty = tasks[~before.kept.any(axis=0)] if before.values.ndim == 2 else tasks[:0]
-    if empty.size:
-        few = f"too few observed values to hold some out: {empty[:10].tolist()}"
-        raise ValueError(f"y has columns with {few}. Drop these columns.")
-
-
 def _read_targets(schema: TaskModel, rows: FitInput, data: Observations) -> _Targets:
     y = to_numpy(rows.y)
     values, missing = read_numbers(y, np.dtype(float)) if data.classes is None else read_classes(y)
@@ -160,14 +154,13 @@ def _squared_losses(fitted: FoldFits, before: _Targets, held: _Targets) -> dict[
     predictions: list[Any] = [one.predict(own.X, task=own.task) for one, own in fitted.values()]
     known = np.where(before.kept, before.values, 0.0)
     predictions.append(np.average(known, axis=0, weights=before.weights))
-    measured = {"losses": np.stack([(truth - guess)[kept] ** 2 for guess in predictions])}
+    losses = np.stack([(truth - guess)[kept] ** 2 for guess in predictions])
     model, rest = fitted["model"]
-    if isinstance(model, IntervalMixin):
-        bounds = [model.predict_interval(rest.X, level, task=rest.task) for level in LEVELS]
-        measured["inside"] = np.stack(
-            [((low <= truth) & (truth <= up))[kept] for low, up in bounds]
-        )
-    return measured
+    if not isinstance(model, IntervalMixin):
+        return {"losses": losses}
+    bounds = [model.predict_interval(rest.X, level, task=rest.task) for level in LEVELS]
+    inside = np.stack([((low <= truth) & (truth <= up))[kept] for low, up in bounds])
+    return {"losses": losses, "inside": inside}
 
 
 def _class_losses(fitted: FoldFits, before: _Targets, held: _Targets) -> dict[str, np.ndarray]:
@@ -187,18 +180,14 @@ def _class_losses(fitted: FoldFits, before: _Targets, held: _Targets) -> dict[st
         table = np.zeros(right.shape)
         table[:, np.searchsorted(classes, one.classes_)] = chance[kept]
         probabilities.append(table)
-    shares = _class_shares(before, classes)
+    # Share of each class in all rows, or in those of each column of a table.
+    members = before.values[..., None] == classes
+    weights = np.broadcast_to(before.weights[..., None], members.shape)
+    shares = np.average(members, axis=0, weights=weights)
     probabilities.append(np.broadcast_to(shares, (*truth.shape, len(classes)))[kept])
     hits.append((classes[shares.argmax(axis=-1)] == truth)[kept])
     losses = [0.5 * ((chance - right) ** 2).sum(axis=1) for chance in probabilities]
     return {"losses": np.stack(losses), "hits": np.stack(hits)}
-
-
-def _class_shares(before: _Targets, classes: np.ndarray) -> np.ndarray:
-    """Share of each class in all rows, or in those of each column of a table."""
-    members = before.values[..., None] == classes
-    weights = np.broadcast_to(before.weights[..., None], members.shape)
-    return np.average(members, axis=0, weights=weights)
 
 
 def _summarized(measured: dict[str, np.ndarray], held: _Targets, data: Observations) -> Comparison:
@@ -208,7 +197,7 @@ def _summarized(measured: dict[str, np.ndarray], held: _Targets, data: Observati
     losses = dict(zip(NAMES, measured["losses"], strict=True))
     gaps = {name: losses[name] - losses["model"] for name in NAMES[1:]}
     inside, hits = measured.get("inside"), measured.get("hits")
-    metric: Callable[[Any], Any] = np.sqrt if hits is None else lambda v: v
+    metric: Callable[[Any], Any] = np.sqrt if hits is None else np.asarray
     accuracy = None
     if hits is not None:
         accuracy = dict(zip(NAMES, np.average(hits, axis=1, weights=weights).tolist(), strict=True))

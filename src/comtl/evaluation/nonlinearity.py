@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
 from ..linear import OutputColumns
 from ..rows.fit_input import FitInput
 from ..rows.observations import Observations
 from ..stacking.default_members import is_wide
-from ..stacking.hinges import Hinges
-from ..stacking.members import HierarchicalMember, Shared, public_member
 from ..stacking.multitask import MultitaskModel
-from ..stacking.stack import fit_all
-from ..stacking.stack_rows import StackRows
+from ..stacking.stack_rows import TargetScaling
 
 MIN_LOG_EVIDENCE = 3.0
 """Log marginal likelihood, twenty to one, from which hinges are worth a try; see
@@ -67,8 +66,7 @@ def nonlinearity_evidence(
             f"{type(model).__name__}."
         )
     schema = clone(model).set_params(basis="hinges")
-    rows = FitInput(X, y, task, sample_weight).here(schema)
-    data = rows.read(schema)
+    data = FitInput(X, y, task, sample_weight).read(schema)
     schema._check_data(data)
     *_, hinges = schema._bases(data)
     width = data.n_features + len(hinges.columns)
@@ -76,14 +74,16 @@ def nonlinearity_evidence(
         return 0.0
     # Stacks take weights as they are, but as a number of rows they would decide alone.
     data = replace(data, weights=data.weights / data.weights.mean())
-    bent, plain = (StackRows.of(rows, schema, data, one) for one in (hinges, Hinges.none()))
-    return _evidence(bent.prepared(data)) - _evidence(plain.prepared(data))
+    data = TargetScaling.of(data).transform(data)
+    return _evidence(replace(data, X=hinges.expanded(data.X))) - _evidence(data)
 
 
 def _evidence(data: Observations) -> float:
     """Log marginal likelihood of a mixed model of the observations."""
     kind = HierarchicalRegressor if data.classes is None else HierarchicalClassifier
     mixed = kind("isotropic", shrink_common=True, max_iter=MOST_STEPS)
-    shared = Shared(lambda: data)
-    (fitted,) = fit_all([HierarchicalMember("mixed", mixed)], shared.rows(), shared, None)
-    return float(public_member(fitted).log_evidence_)
+    with warnings.catch_warnings():
+        # Likelihoods may be compared before they are at their top.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        mixed._learn(data, OutputColumns.of(data))
+    return float(mixed.log_evidence_)

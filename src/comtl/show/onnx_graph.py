@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..evaluation.reference_models import choose_hinges
 from ..models.outputs import ClassifierOutputs
 from ..models.task_model import TaskModel
 from ..stacking.hinges import Hinges
-from ..stacking.multitask import MultitaskModel
 
 OPSET, ML_OPSET = 18, 3
 
@@ -22,20 +22,22 @@ class Graph:
     nodes: list[Any] = field(default_factory=list)
     constants: list[Any] = field(default_factory=list)
 
-    def constant(self, value: np.ndarray) -> str:
-        """Name of a constant."""
+    def apply(
+        self, kind: str, *inputs: str | np.ndarray, name: str | None = None, **settings: Any
+    ) -> str:
+        """Name of the result of an operation on other results and on constants."""
+        from onnx import helper
+
+        name = name or f"{kind.lower()}_{len(self.nodes)}"
+        names = [one if isinstance(one, str) else self._constant(one) for one in inputs]
+        self.nodes.append(helper.make_node(kind, names, [name], **settings))
+        return name
+
+    def _constant(self, value: np.ndarray) -> str:
         from onnx import numpy_helper
 
         name = f"constant_{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
-        return name
-
-    def apply(self, kind: str, *inputs: str, name: str | None = None, **settings: Any) -> str:
-        """Name of the result of an operation."""
-        from onnx import helper
-
-        name = name or f"{kind.lower()}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, list(inputs), [name], **settings))
         return name
 
 
@@ -74,16 +76,14 @@ def to_onnx(model: TaskModel) -> Any:
     except ModuleNotFoundError:
         raise ModuleNotFoundError("to_onnx needs onnx: pip install onnx", name="onnx") from None
 
-    graph = Graph()
-    shared = model._linear.weights.shared
-    dtype = helper.np_dtype_to_tensor_dtype(shared.dtype)
-    hinges = model._hinges if isinstance(model, MultitaskModel) else None
-    width = len(shared) - (0 if hinges is None else len(hinges.columns))
+    graph, weights = Graph(), model._linear.weights
+    dtype = helper.np_dtype_to_tensor_dtype(weights.shared.dtype)
+    hinges = choose_hinges(model)
+    width = len(weights.shared) - len(hinges.columns)
     inputs = [helper.make_tensor_value_info("X", dtype, ["rows", width])]
-    rows = "X" if hinges is None else _with_hinges(graph, hinges, shared.dtype)
-    codes = None
+    rows, codes = _with_hinges(graph, hinges, weights.shared.dtype), None
     if model._multi_output:
-        scores = _table(graph, model, rows)
+        scores = graph.apply("Add", graph.apply("MatMul", rows, weights.coef.T), weights.intercepts)
     else:
         if len(model.tasks_) > 1 or model.task_column is not None:
             text = model.tasks_.dtype.kind == "U"
@@ -100,54 +100,40 @@ def to_onnx(model: TaskModel) -> Any:
 def _with_hinges(graph: Graph, hinges: Hinges, dtype: Any) -> str:
     if not len(hinges.columns):
         return "X"
-    chosen = graph.apply("Gather", "X", graph.constant(hinges.columns.astype(np.int64)), axis=1)
-    above = graph.apply("Sub", chosen, graph.constant(hinges.knots.astype(dtype)))
+    chosen = graph.apply("Gather", "X", hinges.columns.astype(np.int64), axis=1)
+    above = graph.apply("Sub", chosen, hinges.knots.astype(dtype))
     return graph.apply("Concat", "X", graph.apply("Relu", above), axis=1)
-
-
-def _table(graph: Graph, model: TaskModel, rows: str) -> str:
-    """Scores of every row for every task."""
-    product = graph.apply("MatMul", rows, graph.constant(model._linear.weights.coef.T))
-    return graph.apply("Add", product, graph.constant(model._linear.weights.intercepts))
 
 
 def _codes(graph: Graph, tasks: np.ndarray) -> str:
     """Number of each row's task; that of the means for a label never seen."""
-    text = tasks.dtype.kind == "U"
-    keys = {"keys_strings" if text else "keys_int64s": tasks.astype(str if text else int).tolist()}
-    return graph.apply(
-        "LabelEncoder",
-        "task",
-        domain="ai.onnx.ml",
-        **keys,
-        values_int64s=list(range(len(tasks))),
-        default_int64=len(tasks),
-    )
+    settings: dict[str, Any] = {"values_int64s": range(len(tasks)), "default_int64": len(tasks)}
+    if tasks.dtype.kind == "U":
+        settings["keys_strings"] = tasks.tolist()
+    else:
+        settings["keys_int64s"] = tasks.astype(int).tolist()
+    return graph.apply("LabelEncoder", "task", domain="ai.onnx.ml", **settings)
 
 
 def _scores(graph: Graph, model: TaskModel, rows: str, codes: str | None) -> str:
     """Scores of each row for its task, beyond two classes a column for each class."""
-    everyone, index = model._linear.extended, model._linear.columns.index
-    weights = graph.constant(everyone.coef)
-    offsets = graph.constant(everyone.intercepts)
+    everyone, columns = model._linear.extended, model._linear.columns
+    several, zero = columns.index is not None, np.zeros(1, np.int64)
     if codes is None:
         # One task: the first line of every table, as often as there are rows.
-        shape = graph.apply("Shape", rows, start=0, end=1)
-        codes = graph.apply("Expand", graph.constant(np.zeros(1, np.int64)), shape)
-    if index is not None:
-        places = model._linear.columns.places.astype(np.int64)
-        own = graph.apply("Gather", graph.constant(places), codes, axis=0)
-        codes = graph.apply("Max", own, graph.constant(np.zeros(1, np.int64)))
-        rows = graph.apply("Unsqueeze", rows, graph.constant(np.ones(1, np.int64)))
-    product = graph.apply("Mul", graph.apply("Gather", weights, codes, axis=0), rows)
-    last = graph.constant(np.array([-1], np.int64))
-    total = graph.apply("ReduceSum", product, last, keepdims=0)
-    scores = graph.apply("Add", total, graph.apply("Gather", offsets, codes, axis=0))
-    if index is None:
+        codes = graph.apply("Expand", zero, graph.apply("Shape", rows, start=0, end=1))
+    if several:
+        own = graph.apply("Gather", columns.places.astype(np.int64), codes, axis=0)
+        codes = graph.apply("Max", own, zero)
+        rows = graph.apply("Unsqueeze", rows, np.ones(1, np.int64))
+    product = graph.apply("Mul", graph.apply("Gather", everyone.coef, codes, axis=0), rows)
+    total = graph.apply("ReduceSum", product, np.array([-1], np.int64), keepdims=0)
+    offsets = graph.apply("Gather", everyone.intercepts, codes, axis=0)
+    scores = graph.apply("Add", total, offsets)
+    if not several:
         return scores
-    never = graph.apply("Less", own, graph.constant(np.zeros(1, np.int64)))
-    lowest = graph.constant(np.full(1, -np.inf, dtype=everyone.shared.dtype))
-    return graph.apply("Where", never, lowest, scores)
+    never = graph.apply("Less", own, zero)
+    return graph.apply("Where", never, np.full(1, -np.inf, dtype=everyone.shared.dtype), scores)
 
 
 def _odds(graph: Graph, model: ClassifierOutputs, scores: str, codes: str | None) -> str:
@@ -158,12 +144,8 @@ def _odds(graph: Graph, model: ClassifierOutputs, scores: str, codes: str | None
         return scores
     thresholds = thresholds.astype(model._linear.weights.shared.dtype)
     if codes is not None:
-        return graph.apply(
-            "Add", scores, graph.apply("Gather", graph.constant(thresholds), codes, axis=0)
-        )
-    return graph.apply(
-        "Add", scores, graph.constant(thresholds if model._multi_output else thresholds[:1])
-    )
+        return graph.apply("Add", scores, graph.apply("Gather", thresholds, codes, axis=0))
+    return graph.apply("Add", scores, thresholds if model._multi_output else thresholds[:1])
 
 
 def _outputs(
@@ -171,9 +153,8 @@ def _outputs(
 ) -> list[Any]:
     from onnx import TensorProto, helper
 
-    across = ["tasks"] if model._multi_output else []
+    across, operator = ["tasks"] if model._multi_output else [], model._link.onnx_operator
     if not isinstance(model, ClassifierOutputs):
-        operator = model._link.onnx_operator
         assert operator is not None
         graph.apply(operator, scores, name="prediction")
         return [helper.make_tensor_value_info("prediction", dtype, ["rows", *across])]
@@ -181,13 +162,13 @@ def _outputs(
     if several:
         chosen = graph.apply("ArgMax", scores, axis=1, keepdims=0)
     else:
-        zero = graph.constant(np.zeros((), dtype=model._linear.weights.shared.dtype))
+        zero = np.zeros((), dtype=model._linear.weights.shared.dtype)
         positive = graph.apply("Greater", scores, zero)
         chosen = graph.apply("Cast", positive, to=int(TensorProto.INT64))
     classes = model.classes_
     if classes.dtype.kind == "U":
         classes = classes.astype(object)
-    graph.apply("Gather", graph.constant(classes), chosen, axis=0, name="prediction")
+    graph.apply("Gather", classes, chosen, axis=0, name="prediction")
     graph.apply("Identity", scores, name="scores")
     kind = helper.np_dtype_to_tensor_dtype(classes.dtype)
     wide = ["classes"] if several else across
@@ -195,7 +176,6 @@ def _outputs(
         helper.make_tensor_value_info("prediction", kind, ["rows", *across]),
         helper.make_tensor_value_info("scores", dtype, ["rows", *wide]),
     ]
-    operator = model._link.onnx_operator
     if operator is not None and not several:
         graph.apply(operator, _odds(graph, model, scores, codes), name="probability")
         outputs.append(helper.make_tensor_value_info("probability", dtype, ["rows", *across]))

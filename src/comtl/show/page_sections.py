@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation.compare_models import NAMES
 from ..evaluation.comparison import Comparison
 from ..models.task_model import TaskModel
 from ..phrases import count_noun
 from ..stacking.multitask import MultitaskModel
 from .page_charts import calibration, history, scatter
-from .page_text import MODEL_PHRASES, SIMPLE, headline, percent, relative, sentences
+from .page_text import MODEL_PHRASES, SIMPLE, headline, lower, percent, relative, sentences
 from .views import ModelView, choose_history
 
 HOW = "model.report(&quot;report.html&quot;, X, y, task=task)"
@@ -80,23 +79,19 @@ def score_part(comparison: Comparison | None) -> str:
         head.append("Accuracy")
     head.append("This model’s error is")
     rows = []
-    for name in ("model", *SIMPLE, *(n for n in NAMES if n not in ("model", *SIMPLE))):
-        cells = [f"{comparison.overall[name]:#.4g}".rstrip(".")]
+    for name in ("model", *SIMPLE, "mean"):
+        kind = "" if name == "model" else f"{name.capitalize()}: "
+        cells = [kind + MODEL_PHRASES[name], f"{comparison.overall[name]:#.4g}".rstrip(".")]
         if comparison.accuracy is not None:
             cells.append(percent(comparison.accuracy[name]))
         share = None if name == "model" else relative(comparison, name)
-        word = "lower" if (share or 0.0) >= 0 else "higher"
-        cells.append("–" if share is None else f"{percent(abs(share))} {word}")
-        kind = "" if name == "model" else f"{name.capitalize()}: "
-        title = f'<th scope="row">{kind}{MODEL_PHRASES[name]}</th>'
-        rows.append("<tr>" + title + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    table = table_of(head, rows)
-    names = [str(label) for label in comparison.tasks.tolist()]
-    figures = []
-    for name in SIMPLE:
-        own, other = comparison.errors["model"], comparison.errors[name]
-        drawn = scatter(names, own, other, comparison.task_signs(name), name)
-        figures.append(f"<figure>{drawn}</figure>")
+        rows.append([*cells, "–" if share is None else lower(share)])
+    names, own = [str(label) for label in comparison.tasks.tolist()], comparison.errors["model"]
+    figures = [
+        scatter(names, own, comparison.errors[name], comparison.task_signs(name), name)
+        for name in SIMPLE
+    ]
+    pair = "".join(f"<figure>{drawn}</figure>" for drawn in figures)
     key = (
         '<p class="key"><span><i class="swatch gain"></i>significantly better</span>'
         '<span><i class="swatch loss"></i>significantly worse</span>'
@@ -106,18 +101,21 @@ def score_part(comparison: Comparison | None) -> str:
         f"Errors on held-out rows ({escape(comparison.metric)}, lower is better). One dot a task; "
         "below the line this model is better."
     )
-    return section(
-        "scores", "Scores", table + f'<div class="pair">{"".join(figures)}</div>{key}', lead
-    )
+    body = f'{table_of(head, rows, {})}<div class="pair">{pair}</div>{key}'
+    return section("scores", "Scores", body, lead)
 
 
-def table_of(head: Sequence[str], rows: Sequence[str], texts: Sequence[str] = ()) -> str:
-    """Table that scrolls within itself on narrow screens; columns of text are set to the left."""
-    kinds = {title: ' class="text"' if title in texts else "" for title in head}
-    titles = "".join(f'<th scope="col"{kinds[title]}>{title}</th>' for title in head)
+def table_of(head: Sequence[str], rows: Sequence[Sequence[str]], kinds: dict[str, str]) -> str:
+    """Table that scrolls within itself on narrow screens; ``kinds`` are classes of columns."""
+    looks = [f' class="{kinds[title]}"' if title in kinds else "" for title in head]
+    titles = [f'<th scope="col"{look}>{one}</th>' for one, look in zip(head, looks, strict=True)]
+    lines = []
+    for first, *others in rows:
+        cells = [f"<td{look}>{one}</td>" for one, look in zip(others, looks[1:], strict=True)]
+        lines.append(f'<tr><th scope="row">{first}</th>{"".join(cells)}</tr>')
     return (
-        f'<div class="scroll"><table><thead><tr>{titles}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f'<div class="scroll"><table><thead><tr>{"".join(titles)}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
 
 
@@ -126,11 +124,9 @@ def interval_part(comparison: Comparison | None) -> str:
     if comparison is None or comparison.nominal is None or comparison.coverage is None:
         return ""
     nominal, coverage = comparison.nominal, comparison.coverage
-    rows = [
-        f'<tr><th scope="row">{percent(level, 0)}</th><td>{percent(share)}</td></tr>'
-        for level, share in zip(nominal.tolist(), coverage.tolist(), strict=True)
-    ]
-    table = table_of(["Nominal coverage", "Observed coverage"], rows)
+    pairs = zip(nominal.tolist(), coverage.tolist(), strict=True)
+    rows = [(percent(level, 0), percent(share)) for level, share in pairs]
+    table = table_of(["Nominal coverage", "Observed coverage"], rows, {})
     gap = float(np.abs(coverage - nominal).max())
     lead = (
         "Share of held-out targets that lie in the prediction intervals. "
@@ -143,16 +139,13 @@ def interval_part(comparison: Comparison | None) -> str:
 
 def member_part(model: TaskModel) -> str:
     """Members of a stacked model and their weights."""
-    weights = model.weights_ if isinstance(model, MultitaskModel) else {}
-    most, rows = max(weights.values(), default=1.0), []
-    for name, share in sorted(weights.items(), key=lambda item: -item[1]):
-        rows.append(
-            f'<tr><th scope="row">{escape(name)}</th>'
-            f'<td class="text">{type(model.members_[name]).__name__}</td><td>{share:.3f}</td>'
-            f'<td><div class="share"><i style="width:{100 * share / most:.1f}%"></i></div></td>'
-            "</tr>"
-        )
-    body = table_of(["Member", "Kind", "Weight", ""], rows, ("Kind",)) if rows else ""
+    if not isinstance(model, MultitaskModel):
+        return ""
+    rows, most = [], max(model.weights_.values())
+    for name, share in sorted(model.weights_.items(), key=lambda item: -item[1]):
+        bar = f'<div class="share"><i style="width:{100 * share / most:.1f}%"></i></div>'
+        rows.append((escape(name), type(model.members_[name]).__name__, f"{share:.3f}", bar))
+    body = table_of(("Member", "Kind", "Weight", ""), rows, {"Kind": "text"})
     lead = "The prediction is a weighted sum of these; the weights are fitted to held-out rows."
     return section("members", "Members of the stack", body, lead)
 
@@ -166,11 +159,10 @@ def fit_part(model: TaskModel) -> str:
         text = f"The fit {past.ended} after {done}; its {past.label} is {past.values[-1]:.6g}."
         body = f"<p>{text}</p><figure>{history(past)}</figure>"
     rows = [
-        f'<tr><th scope="row"><code>{escape(name)}</code></th>'
-        f'<td class="text long"><code>{escape(repr(value))}</code></td></tr>'
+        (f"<code>{escape(name)}</code>", f"<code>{escape(repr(value))}</code>")
         for name, value in model.get_params(deep=False).items()
     ]
-    parameters = table_of(["Parameter", "Value"], rows, ("Value",))
+    parameters = table_of(("Parameter", "Value"), rows, {"Value": "text long"})
     body += f"<details><summary>Parameters</summary>{parameters}</details>"
     return section("fit", "The fit", body)
 

@@ -39,6 +39,11 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
+def lower(share: float) -> str:
+    """Return by how much an error is lower, or higher where the share is negative."""
+    return f"{percent(abs(share))} {'lower' if share >= 0 else 'higher'}"
+
+
 def relative(comparison: Comparison, name: str) -> float | None:
     """By which share the model's error is below another's; None where that is zero or unknown."""
     own, other = comparison.overall["model"], comparison.overall[name]
@@ -51,11 +56,9 @@ def _errors(comparison: Comparison) -> str:
     parts = []
     for name in SIMPLE:
         share = relative(comparison, name)
-        if share is None:
-            continue
-        word = "lower" if share >= 0 else "higher"
-        value = comparison.overall[name]
-        parts.append(f"{percent(abs(share))} {word} than with {MODEL_PHRASES[name]} ({value:.4g})")
+        if share is not None:
+            other = f"{MODEL_PHRASES[name]} ({comparison.overall[name]:.4g})"
+            parts.append(f"{lower(share)} than with {other}")
     own = f"{comparison.metric} {comparison.overall['model']:.4g}"
     rows = count_noun(int(comparison.test_rows.sum()), "row")
     text = f"On {rows} that no model saw in training, this model has {own}"
