@@ -13,12 +13,13 @@ import numpy as np
 from problems import low_rank
 from threadpoolctl import threadpool_limits
 
-import comtl.engine.block_steps as steps
+import comtl.engine.feature_step as feature_steps
 import comtl.engine.starts as starts
+import comtl.engine.task_steps as task_steps
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.engine.alternation import alternate
-from comtl.engine.feature_system import FeatureSystem
+from comtl.engine.feature_step import FeatureSystem
 from comtl.engine.recipe import InnerTolerance, Recipe, Schedule
 from comtl.engine.starts import start_state
 from comtl.losses import Squared
@@ -60,7 +61,7 @@ def preconditioner():
             counts = [
                 conjugate_gradient(
                     system.operator, system.right(), preconditioner=p, tol=1e-6, max_iter=2000
-                ).stats["iterations"]
+                ).iterations
                 for p in (None, system.preconditioner())
             ]
             print(f"| {strength:g} | {smoothing:g} | {counts[0]} | {counts[1]} |")
@@ -164,7 +165,7 @@ def covariances():
         counts = [
             conjugate_gradient(
                 system.operator, system.right(), preconditioner=system.preconditioner(), tol=tol
-            ).stats["iterations"]
+            ).iterations
             for tol in (0.3, 1e-3)
         ]
         print(f"| {rank} | {spent:.2f} | {counts[0]} | {counts[1]} |")
@@ -179,7 +180,7 @@ def task_solvers():
             data = datafit(40, tasks, 60, gram=True)
             times = []
             for width in (100, 0):
-                with mock.patch.object(steps, "WOODBURY_WIDTH", width):
+                with mock.patch.object(task_steps, "WOODBURY_WIDTH", width):
                     times.append(fit(data, Schedule(max_iter=10, tol=0.0), K=K)[0])
             print(f"| {tasks} | {K} | {times[0]:.2f} | {times[1]:.2f} |")
 
@@ -192,7 +193,7 @@ def dense_limit():
         data = datafit(features, 20, 40, rank=2, gram=True)
         times = []
         for limit in (10**6, 0):
-            with mock.patch.object(steps, "DENSE_UNKNOWNS", limit):
+            with mock.patch.object(feature_steps, "DENSE_UNKNOWNS", limit):
                 times.append(fit(data, Schedule(max_iter=10, tol=0.0), K=2)[0])
         print(f"| {features * 3 + 20} | {times[0]:.3f} | {times[1]:.3f} |")
 

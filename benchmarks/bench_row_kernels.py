@@ -15,7 +15,7 @@ from comtl import BiFactorRegressor
 from comtl.baselines import GroupOverlapRegressor
 from comtl.datafits import dual_ridge as row_kernels
 from comtl.datafits.dual_ridge import dual_is_cheaper
-from comtl.engine import feature_system as systems
+from comtl.engine import feature_step as systems
 
 TASKS, COMMON, SWEEPS = 20, 30, 40
 

@@ -23,7 +23,7 @@ from comtl import TaskStratifiedKFold
 from comtl.baselines import FeatureLearningRegressor
 from comtl.baselines import direct as whole
 from comtl.datasets import SYNTHETIC
-from comtl.engine import feature_system as systems
+from comtl.engine import feature_step as systems
 
 ALPHAS = (0.001, 0.01, 0.1, 1.0, 10.0)
 STRONG, WEAK = (10.0, 100.0, 1_000.0), (0.1, 0.01, 0.001)

@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_limits
 
 from comtl.datafits.gram_datafit import GramDatafit
-from comtl.engine import block_steps as steps
+from comtl.engine import feature_step as feature_steps
+from comtl.engine import task_steps
 from comtl.engine.alternation import alternate
 from comtl.engine.recipe import Recipe, Schedule
 from comtl.engine.starts import start_state
@@ -65,8 +66,8 @@ def table_fit():
     ],
 )
 def test_every_solver_is_reached(penalties, limits, fit, expected, monkeypatch):
-    monkeypatch.setattr(steps, "DENSE_UNKNOWNS", limits[0])
-    monkeypatch.setattr(steps, "WOODBURY_WIDTH", limits[1])
+    monkeypatch.setattr(feature_steps, "DENSE_UNKNOWNS", limits[0])
+    monkeypatch.setattr(task_steps, "WOODBURY_WIDTH", limits[1])
     run = small_run(penalties, fit=fit)
     holder = "rows" if fit is None else "gram"
     assert [step.solvers for step in run] == [{"rows": holder}] + 3 * [{"rows": holder, **expected}]

@@ -8,9 +8,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from comtl.arrays import dot, norm, segment_gram, segment_sum
+from comtl.arrays.algebra import solve_symmetric
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datafits.rows_datafit import RowsDatafit
-from comtl.engine import block_steps as steps
+from comtl.engine import feature_step as feature_steps
+from comtl.engine import task_steps
 from comtl.engine.alternation import alternate
 from comtl.engine.recipe import InnerTolerance, Recipe, Schedule
 from comtl.engine.starts import start_state
@@ -22,10 +24,9 @@ from comtl.penalties.relations import Relation
 from comtl.rows import design as design_module
 from comtl.rows.design import Covariance, Design
 from comtl.solvers.conjugate_gradient import conjugate_gradient
-from comtl.solvers.dense import solve_symmetric
 from comtl.solvers.proximal import proximal_gradient
+from comtl.solvers.small_blocks import coupled_blocks, solve_coupled_blocks
 from comtl.solvers.sylvester import TwoTermSylvester
-from comtl.solvers.woodbury import coupled_blocks, solve_coupled_blocks
 from helpers import problem, random_definite, random_factors
 
 LIBRARIES = (np.asarray, strict.asarray)
@@ -118,9 +119,9 @@ def test_direct_solvers():
         solved = []
         for rank in (P, 4):
             C = Covariance(asarray(basis[:, -rank:]), asarray(values[-rank:]), 0.1)
-            solved.append(TwoTermSylvester(C, asarray(small), 1.1, low).solve(right).value)
+            solved.append(TwoTermSylvester(C, asarray(small), 1.1, low)(right))
         singular = asarray(np.outer(basis[0], basis[0]))
-        solved.append(solve_symmetric(singular, asarray(basis[0])).value)
+        solved.append(solve_symmetric(singular, asarray(basis[0])))
         tasks, row, ridge = asarray(blocks), asarray(random(T, K + 1)), asarray(np.ones(K + 1))
         for coupling in (asarray(0.3 * random(T, K)), asarray(np.zeros((T, 0)))):
             solved.append(solve_coupled_blocks(tasks, coupling, ridge, row).value)
@@ -219,8 +220,8 @@ THREE = {"F": 0.1, "S": Ridge(1.0), "G": 1.0}
 )
 def test_alternation(kind, penalties, direct, monkeypatch):
     if not direct:
-        monkeypatch.setattr(steps, "DENSE_UNKNOWNS", 0)
-        monkeypatch.setattr(steps, "WOODBURY_WIDTH", 0)
+        monkeypatch.setattr(feature_steps, "DENSE_UNKNOWNS", 0)
+        monkeypatch.setattr(task_steps, "WOODBURY_WIDTH", 0)
 
     def run(asarray):
         fit, schedule = (

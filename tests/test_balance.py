@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from comtl.engine.balance import balance_step, split_exponents
+from comtl.engine.acceleration import balance_step, split_exponents
 from comtl.factors import State, thin_svd
 from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
 from comtl.penalties.learned_relation import LearnedRelation

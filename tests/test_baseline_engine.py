@@ -8,13 +8,13 @@ from numpy.testing import assert_allclose
 
 from comtl.baselines.direct import direct_recipe
 from comtl.engine.alternation import alternate
-from comtl.engine.block_steps import deviation_step, direct_step
 from comtl.engine.recipe import Recipe, Schedule
 from comtl.engine.starts import start_state
+from comtl.engine.task_steps import deviation_step, direct_step
 from comtl.losses import Logistic, Squared
 from comtl.penalties import Ridge
 from comtl.penalties.learned_relation import AcrossColumns, RidgedRelation
-from comtl.solvers.dense import solve_arrow
+from comtl.solvers.small_blocks import solve_arrow
 from helpers import numeric_gradient, problem, random_definite, random_factors
 
 # ---- arrows -------------------------------------------------------------------------------------

@@ -68,9 +68,9 @@ def in_library(asarray, datafit):
 def solvers(request, monkeypatch):
     """Fits of one batch by several solvers, or all by one kind."""
     few, narrow = {"both": (50, 2), "direct": (10**6, 10**6), "iterative": (0, 0)}[request.param]
-    for module in ("comtl.engine.block_steps", "comtl.batches.batch_state"):
-        monkeypatch.setattr(f"{module}.DENSE_UNKNOWNS", few)
-        monkeypatch.setattr(f"{module}.WOODBURY_WIDTH", narrow)
+    for one, many in (("engine.feature_step", "engine.task_steps"), ("batches.batch_state",) * 2):
+        monkeypatch.setattr(f"comtl.{one}.DENSE_UNKNOWNS", few)
+        monkeypatch.setattr(f"comtl.{many}.WOODBURY_WIDTH", narrow)
 
 
 # ---- each as if it were alone -------------------------------------------------------------------

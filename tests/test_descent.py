@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datafits.rows_datafit import RowsDatafit
-from comtl.engine import alternation
-from comtl.engine import block_steps as steps
+from comtl.engine import alternation, task_steps
+from comtl.engine import feature_step as feature_steps
 from comtl.engine.alternation import alternate
 from comtl.engine.recipe import Recipe, Schedule
 from comtl.engine.starts import start_state
@@ -143,8 +143,8 @@ def test_objective_never_increases(case):
     fit, schedule = case.fit(), Schedule(max_iter=8, tol=0.0, smoothing=case.smoothing)
     with pytest.MonkeyPatch.context() as patch:
         if not case.direct:
-            patch.setattr(steps, "DENSE_UNKNOWNS", 0)
-            patch.setattr(steps, "WOODBURY_WIDTH", 0)
+            patch.setattr(feature_steps, "DENSE_UNKNOWNS", 0)
+            patch.setattr(task_steps, "WOODBURY_WIDTH", 0)
         state = start_state(fit, case.recipe, schedule, like=case.data.y, init=case.init)
         moves = []
         patch.setattr(alternation, "line_search", watched(moves))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from comtl.engine.acceleration import can_rotate, extrapolate
 from comtl.engine.alternation import alternate
-from comtl.engine.extrapolation import can_rotate, extrapolate
 from comtl.engine.recipe import Recipe, Schedule
 from comtl.engine.starts import start_state
 from comtl.losses import Logistic

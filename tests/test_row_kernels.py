@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from comtl import BiFactorClassifier, BiFactorRegressor
 from comtl.baselines import FactoredRegressor, GroupOverlapRegressor
 from comtl.datafits import dual_ridge as row_kernels
-from comtl.engine import feature_system as systems
-from comtl.engine.feature_system import FeatureSystem
+from comtl.engine import feature_step as systems
+from comtl.engine.feature_step import FeatureSystem
 from comtl.factors import Factors, State
 from comtl.losses import Logistic, Squared
 from comtl.penalties import Ridge
@@ -58,7 +58,7 @@ def test_it_inverts_the_explicit_hessian(
         system.operator, system.right(), preconditioner=system.preconditioner(1e-9), tol=1e-9
     )
     np.testing.assert_allclose(solved.value, exact, atol=1e-8)
-    assert solved.stats["iterations"] == 1
+    assert solved.iterations == 1
 
 
 @settings(max_examples=25, deadline=None)
@@ -71,7 +71,7 @@ def test_it_is_an_inverse_for_any_penalty(seed, strength, learned):
                 learned, strength=strength, intercept=False, intercept_penalty=np.inf, seed=seed
             ),
         )
-        right = np.random.default_rng(seed).standard_normal(system.size)
+        right = np.random.default_rng(seed).standard_normal(len(system.right()))
         found = system._by_rows(0.5)(right)
     np.testing.assert_allclose(system.operator(found), right, atol=1e-6)
 

@@ -5,17 +5,17 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import lsq_linear, nnls
 
-from comtl.engine.feature_system import FeatureSystem
+from comtl.arrays.algebra import solve_symmetric
+from comtl.engine.feature_step import FeatureSystem
 from comtl.factors import State
 from comtl.penalties import L1, NonNegative, Ridge, Simplex
 from comtl.penalties.learned_relation import LearnedRelation
 from comtl.rows.design import Covariance
-from comtl.solvers import woodbury as woodbury_module
+from comtl.solvers import small_blocks
 from comtl.solvers.conjugate_gradient import conjugate_gradient
-from comtl.solvers.dense import solve_symmetric
 from comtl.solvers.proximal import largest_eigenvalue, proximal_gradient
+from comtl.solvers.small_blocks import coupled_blocks, solve_coupled_blocks
 from comtl.solvers.sylvester import TwoTermSylvester
-from comtl.solvers.woodbury import coupled_blocks, solve_coupled_blocks
 from helpers import problem, random_definite, random_factors, random_orthogonal
 
 EXACT = {"rtol": 1e-8, "atol": 1e-8}
@@ -47,9 +47,7 @@ def test_sylvester_solves_its_kronecker_system(P, rank, width, kind):
     matrix = np.kron(covariance.toarray(), small) + np.kron(penalty, np.eye(K))
     expected = np.linalg.solve(matrix, right.ravel()).reshape(P, K)
     kept = right.copy()
-    solution = TwoTermSylvester(covariance, given, 1.3, low).solve(right)
-    assert solution.solver == "sylvester"
-    assert_allclose(solution.value, expected, **EXACT)
+    assert_allclose(TwoTermSylvester(covariance, given, 1.3, low)(right), expected, **EXACT)
     assert_allclose(right, kept, rtol=0, atol=0)
 
 
@@ -64,7 +62,7 @@ def test_sylvester_with_as_many_columns_as_rows(complete):
     heights, turn = np.linalg.eigh(H)
     low = turn * np.sqrt(heights[-1] - heights)
     right = rng.standard_normal((6, 3))
-    found = TwoTermSylvester(covariance, B, float(heights[-1]), low).solve(right).value
+    found = TwoTermSylvester(covariance, B, float(heights[-1]), low)(right)
     assert_allclose(covariance.toarray() @ found @ B + H @ found, right, atol=1e-9)
 
 
@@ -97,7 +95,7 @@ def test_every_iterate_of_conjugate_gradients_lowers_the_quadratic():
     for count in range(1, 8):
         solution = conjugate_gradient(lambda x: matrix @ x, right, tol=0.0, max_iter=count)
         assert not solution.converged
-        assert solution.stats["iterations"] == count
+        assert solution.iterations == count
         values.append(quadratic(solution.value))
     assert np.all(np.diff(values) < 0)
 
@@ -111,7 +109,7 @@ def test_conjugate_gradients_reach_the_tolerance_and_no_more():
     for solution, tol in ((loose, 1e-1), (tight, 1e-9)):
         gap = np.linalg.norm(matrix @ solution.value - right) / np.linalg.norm(right)
         assert gap <= 1.01 * tol
-    assert loose.stats["iterations"] < tight.stats["iterations"]
+    assert loose.iterations < tight.iterations
     zero = conjugate_gradient(lambda x: matrix @ x, 0.0 * right)
     assert zero.converged and not zero.value.any()
 
@@ -133,7 +131,7 @@ def test_sylvester_preconditioner_saves_most_iterations(strength):
             system.operator, system.right(), preconditioner=preconditioner, tol=1e-8
         )
         assert solution.converged
-        counts[name] = solution.stats["iterations"]
+        counts[name] = solution.iterations
     assert 2 * counts["sylvester"] < counts["none"]
 
 
@@ -155,7 +153,7 @@ def coupled_matrix(blocks, low, width):
 @pytest.mark.parametrize("T", [6, 3, 1])
 def test_coupled_blocks_solve_the_dense_system(T, uncoupled, sliced, monkeypatch):
     if sliced:
-        monkeypatch.setattr(woodbury_module, "_SLICE", 80)
+        monkeypatch.setattr(small_blocks, "_SLICE", 80)
     rng = np.random.default_rng(T)
     width = 3
     n = width + uncoupled
@@ -198,9 +196,9 @@ def test_symmetric_systems_of_any_rank_give_the_shortest_solution(rank):
     rng = np.random.default_rng(rank)
     half = rng.standard_normal((6, rank))
     matrix, right = half @ half.T, rng.standard_normal(6)
-    solution = solve_symmetric(matrix, right)
-    assert solution.stats["rank"] == rank
-    assert_allclose(solution.value, np.linalg.pinv(matrix, rcond=1e-12) @ right, **EXACT)
+    assert_allclose(
+        solve_symmetric(matrix, right), np.linalg.pinv(matrix, rcond=1e-12) @ right, **EXACT
+    )
 
 
 # ---- proximal gradients -------------------------------------------------------------------------

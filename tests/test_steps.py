@@ -7,10 +7,11 @@ from scipy.linalg import block_diag
 from scipy.optimize import nnls
 
 from comtl.datafits.gram_datafit import GramDatafit
-from comtl.engine import block_steps as steps
-from comtl.engine.block_steps import core_step, feature_step, shared_step, task_step
-from comtl.engine.feature_system import FeatureSystem
+from comtl.engine import feature_step as feature_steps
+from comtl.engine import task_steps
+from comtl.engine.feature_step import FeatureSystem, feature_step, shared_step
 from comtl.engine.recipe import InnerTolerance
+from comtl.engine.task_steps import core_step, intercept_pooling, intercept_step, task_step
 from comtl.factors import State
 from comtl.losses import Logistic
 from comtl.penalties import L1, Free, NonNegative, Ridge
@@ -167,7 +168,7 @@ def test_data_part_of_the_feature_system_is_a_sum_of_kronecker_products():
 def test_feature_step_goes_to_the_minimum(
     shared, intercept_penalty, core, limit, solver, across, monkeypatch
 ):
-    monkeypatch.setattr(steps, "DENSE_UNKNOWNS", limit)
+    monkeypatch.setattr(feature_steps, "DENSE_UNKNOWNS", limit)
     data = problem(2, P, 5, 6)
     penalties = {"F": across_columns(0.3, random_factors(4, P, 5, K1).F)} if across else None
     state = make_state(
@@ -183,7 +184,7 @@ def test_feature_step_goes_to_the_minimum(
 @pytest.mark.parametrize("intercept_penalty", POOLINGS)
 @pytest.mark.parametrize("across", [False, True])
 def test_feature_step_is_exact_where_tasks_share_their_rows(across, intercept_penalty, monkeypatch):
-    monkeypatch.setattr(steps, "DENSE_UNKNOWNS", 0)
+    monkeypatch.setattr(feature_steps, "DENSE_UNKNOWNS", 0)
     rng = np.random.default_rng(0)
     n, T = 20, 5
     X, Y, share = rng.standard_normal((n, P)), rng.standard_normal((n, T)), rng.random(n) + 0.5
@@ -249,7 +250,7 @@ def explicit_tasks(data, state, loss):
 @pytest.mark.parametrize("T,K", [(5, 3), (2, 4), (1, 3)])
 @pytest.mark.parametrize("solver", ["woodbury", "cg", "blocks", "across"])
 def test_task_step_goes_to_the_minimum(intercept_penalty, core, T, K, solver, monkeypatch):
-    monkeypatch.setattr(steps, "WOODBURY_WIDTH", 0 if solver == "cg" else 32)
+    monkeypatch.setattr(task_steps, "WOODBURY_WIDTH", 0 if solver == "cg" else 32)
     data = problem(5, P, T, 6)
     penalties = {"G": Ridge(0.6)} if solver == "blocks" else None
     if solver == "across":
@@ -302,7 +303,7 @@ def test_intercept_step_goes_to_the_minimum(intercept_penalty):
     state, fit = make_state(data, intercept_penalty=intercept_penalty), data.rows()
     expansion = fit.quadratic_at(state.factors)
     _, slopes = expansion.gradient(state.factors.loadings)
-    point = steps.intercept_step(slopes, expansion.curvature_sums, state)
+    point = intercept_step(slopes, expansion.curvature_sums, state)
     columns, penalty = tail(data, state.at(point))
     _, slope, _ = cell_derivatives(data, state.at(point), fit.loss)
     now = np.r_[
@@ -321,7 +322,7 @@ def test_tasks_beyond_doubt_have_no_say_in_the_pooling_of_intercepts(size):
 
     def intercept_penalty(deviations):
         state = plain.at(plain.factors.with_(random_intercepts=deviations))
-        return steps.intercept_pooling(
+        return intercept_pooling(
             fit.quadratic_at(state.factors).task_quadratic(state.factors.F), fit, state
         )
 

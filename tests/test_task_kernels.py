@@ -10,7 +10,7 @@ from scipy import sparse
 
 from comtl.baselines import IndependentClassifier, IndependentRegressor, MeanRegularizedRegressor
 from comtl.datafits import dual_ridge as task_kernels
-from comtl.engine.feature_system import FeatureSystem
+from comtl.engine.feature_step import FeatureSystem
 from comtl.factors import Factors, State
 from comtl.losses import Logistic, Squared
 from comtl.penalties import Free, Ridge
@@ -54,7 +54,7 @@ def test_kernels_invert_the_normal_equations(
     np.testing.assert_allclose(system.operator(found.value), system.operator(exact), atol=1e-8)
     np.testing.assert_allclose(found.value[:48], exact[:48], atol=1e-7)
     # But for the offset, which meets all tasks, the inverse is exact.
-    assert found.stats["iterations"] <= (1 if not intercept else 5)
+    assert found.iterations <= (1 if not intercept else 5)
 
 
 @settings(max_examples=25, deadline=None)

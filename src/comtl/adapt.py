@@ -26,9 +26,9 @@ from .arrays import Array, namespace, on_device, take, with_ones
 from .arrays.segments import similar_sizes
 from .datafits.rows_datafit import RowsDatafit
 from .engine.alternation import line_search
-from .engine.block_steps import deviation_step, task_step
 from .engine.memberships import task_moves
 from .engine.recipe import InnerTolerance
+from .engine.task_steps import deviation_step, task_step
 from .factors import Factors, State
 from .linear import RowSparse, Scaling
 from .losses import Loss

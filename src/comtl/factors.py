@@ -49,6 +49,10 @@ class Factors:
     def with_(self, **changes: Any) -> Factors:
         return replace(self, **changes)
 
+    def plus(self, **steps: Any) -> Factors:
+        """Return the point after a step of each unknown that is named."""
+        return replace(self, **{name: getattr(self, name) + step for name, step in steps.items()})
+
     def interpolate(self, other: Factors, share: float) -> Factors:
         """Return the point at ``share`` of the way to another: used along one block only."""
 
@@ -99,13 +103,15 @@ class State:
     estimates_pooling: bool = True  # whether that penalty is estimated as the fit goes on
 
     @property
+    def learned(self) -> dict[str, Penalty]:
+        """Penalties of the factors that are not held."""
+        return {name: p for name, p in self.penalties.items() if name not in self.fixed}
+
+    @property
     def regularizer(self) -> float:
         """All of the objective but the loss."""
         point = self.factors
-        total = 0.0
-        for name, penalty in self.penalties.items():
-            if name not in self.fixed:
-                total += penalty.value(getattr(point, name))
+        total = sum(p.value(getattr(point, name)) for name, p in self.learned.items())
         if self.shared is not None:
             total += self.shared * dot(point.shared, point.shared)
         if self.has_random_intercepts:
@@ -115,7 +121,7 @@ class State:
     @property
     def floor(self) -> float:
         """What the smoothing adds to the objective whatever the factors."""
-        return sum(p.floor for name, p in self.penalties.items() if name not in self.fixed)
+        return sum(p.floor for p in self.learned.values())
 
     @property
     def has_random_intercepts(self) -> bool:
@@ -124,7 +130,7 @@ class State:
     @property
     def is_annealed(self) -> bool:
         """Whether the smoothing of every penalty has come to rest."""
-        return all(p.is_annealed for name, p in self.penalties.items() if name not in self.fixed)
+        return all(p.is_annealed for p in self.learned.values())
 
     @property
     def unfactored(self) -> bool:

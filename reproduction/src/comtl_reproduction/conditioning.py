@@ -10,7 +10,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.datasets import SYNTHETIC
-from comtl.engine.feature_system import FeatureSystem
+from comtl.engine.feature_step import FeatureSystem
 from comtl.engine.recipe import Recipe, Schedule
 from comtl.engine.starts import start_state
 from comtl.losses import Squared
@@ -62,7 +62,7 @@ def feature_system(
 
 def condition_number(system: FeatureSystem, explicit: int = EXPLICIT_UNKNOWNS) -> float:
     """Largest over smallest eigenvalue, by Lanczos where there are many unknowns."""
-    size = system.size
+    size = len(system.right())
     if size <= explicit:
         values = np.linalg.eigvalsh(system.matrix())
         return float(values[-1] / values[0])
@@ -93,5 +93,5 @@ def count_iterations(
         solution = conjugate_gradient(
             system.operator, right, preconditioner=helper, tol=CG_TOLERANCE, max_iter=10_000
         )
-        counts[name] = solution.stats["iterations"] if solution.converged else math.nan
+        counts[name] = solution.iterations if solution.converged else math.nan
     return {"sweeps": "", **counts, "condition": condition_number(system)}

@@ -113,3 +113,16 @@ def with_corner(matrix: Array) -> Array:
     lifted[..., :-1, :-1] = matrix
     lifted[..., -1, -1] = 1.0
     return lifted
+
+
+def solve_symmetric(matrix: Array, right: Array, *, floor: float = 0.0) -> Array:
+    """Shortest solution of a positive semidefinite system with eigenvalues of ``floor`` or more."""
+    xp = namespace(matrix)
+    eps = float(xp.finfo(matrix.dtype).eps)
+    if floor > eps**0.5 * abs(float(xp.linalg.trace(matrix))):
+        return xp.linalg.solve(matrix, right)
+    values, basis = xp.linalg.eigh(0.5 * (matrix + matrix.T))
+    kept = values > max(float(values[-1]) * matrix.shape[0] * eps, 0.0)
+    safe = xp.where(kept, values, xp.ones_like(values))
+    inverse = xp.where(kept, 1.0 / safe, xp.zeros_like(values))
+    return basis @ (inverse * (basis.T @ right))

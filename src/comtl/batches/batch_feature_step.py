@@ -9,8 +9,8 @@ from ..arrays.algebra import block_matrix
 from ..engine.recipe import InnerTolerance
 from ..rows.design import Covariance
 from ..solvers.conjugate_gradient import conjugate_gradients
+from ..solvers.small_blocks import paired
 from ..solvers.sylvester import TwoTermSylvester
-from ..solvers.woodbury import paired
 from .batch_penalties import QuadraticModel
 from .batch_state import BatchGrams, Fits, Plan
 from .pytrees import along, tree_concat, tree_slice

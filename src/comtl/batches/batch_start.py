@@ -9,8 +9,7 @@ import numpy as np
 
 from ..arrays import Array, namespace
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.balance import split_exponents
-from ..engine.extrapolation import rotation
+from ..engine.acceleration import rotation, split_exponents
 from ..engine.recipe import Recipe, Schedule
 from ..engine.starts import bare_state
 from ..factors import Factors

@@ -12,7 +12,8 @@ import numpy as np
 from ..arrays import Array, namespace
 from ..arrays.algebra import with_corner
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.block_steps import DENSE_UNKNOWNS, WOODBURY_WIDTH
+from ..engine.feature_step import DENSE_UNKNOWNS
+from ..engine.task_steps import WOODBURY_WIDTH
 from ..factors import Factors
 from .batch_penalties import Relations, Ridges, spectra
 

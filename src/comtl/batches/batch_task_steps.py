@@ -6,7 +6,7 @@ from ..arrays import Array, namespace
 from ..arrays.algebra import with_corner
 from ..engine.recipe import InnerTolerance
 from ..solvers.conjugate_gradient import conjugate_gradients
-from ..solvers.woodbury import coupled_blocks, paired, regular, solve_coupled_blocks
+from ..solvers.small_blocks import coupled_blocks, paired, regular, solve_coupled_blocks
 from .batch_feature_step import widened
 from .batch_state import BatchGrams, Fits, Plan, Quadratics
 from .pytrees import along, tree_concat, tree_slice

@@ -13,8 +13,8 @@ from ..arrays.algebra import with_corner
 from ..factors import Factors
 from ..losses import Loss
 from ..rows.design import Covariance
-from ..solvers.solution import Solution
-from ..solvers.woodbury import solve_coupled_blocks
+from ..solvers import Solution
+from ..solvers.small_blocks import solve_coupled_blocks
 
 _TASKS = 4096
 """Tasks summed up at a time."""

@@ -17,20 +17,11 @@ from dataclasses import replace
 from ..arrays import namespace
 from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
 from ..factors import Factors, State
-from .balance import balance_step
-from .block_steps import (
-    core_step,
-    direct_step,
-    feature_step,
-    intercept_pooling,
-    intercept_step,
-    shared_step,
-    task_step,
-)
-from .extrapolation import extrapolate
-from .feature_system import feature_mixing
+from .acceleration import balance_step, extrapolate
+from .feature_step import feature_mixing, feature_step, shared_step
 from .memberships import task_moves
 from .recipe import Iteration, Schedule, StepLength
+from .task_steps import core_step, direct_step, intercept_pooling, intercept_step, task_step
 
 
 def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[Iteration]:

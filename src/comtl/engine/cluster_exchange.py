@@ -15,9 +15,9 @@ from ..penalties import Penalty
 from ..penalties.constraints import indicators, labels_of
 from ..penalties.learned_relation import LearnedRelation, choose_penalty
 from .alternation import alternate, line_search
-from .block_steps import core_step
 from .recipe import InnerTolerance, Iteration, Recipe, Schedule
 from .starts import start_state
+from .task_steps import core_step
 
 START_STRENGTHS = (0.5, 5.0, 50.0)
 EXCHANGES = 5

@@ -13,7 +13,7 @@ from ..arrays import to_numpy
 from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
 from ..factors import Factors, State
 from ..penalties.constraints import indicators, labels_of
-from ..solvers.solution import Solution
+from ..solvers import Solution
 
 BlockStep = tuple[Factors, Solution]
 """Factors after a step of one block, and the solution that led there."""
@@ -35,7 +35,7 @@ def feature_moves(datafit: Datafit, expansion: LocalQuadratic, state: State) -> 
         gains = _gains(to_numpy(slope), to_numpy(hessian), labels_of(point.F))
         point, expansion, moved = _taken(datafit, expansion, point, "F", gains)
         rounds += 1
-    return point, Solution(point.F, "moves", not moved, {"iterations": rounds})
+    return point, Solution(point.F, "moves", not moved, rounds)
 
 
 def task_moves(datafit: Datafit, quadratic: TaskQuadratic, state: State) -> BlockStep:

@@ -9,15 +9,16 @@ from ..datafits.datafit import Datafit, LocalQuadratic
 from ..factors import Factors, State, padded
 from ..penalties import Penalty
 from ..penalties.learned_relation import choose_penalty
+from .acceleration import balance_step, rectangular, split_exponents
 from .alternation import (
     descent_share,
     intercept_quadratic,
     line_search,
     update_pooling,
 )
-from .balance import balance_step, rectangular, split_exponents
-from .block_steps import shared_step
+from .feature_step import shared_step
 from .recipe import InnerTolerance, Recipe, Schedule
+from .task_steps import intercept_step
 
 
 def start_state(
@@ -96,14 +97,17 @@ def _reused(datafit: Datafit, state: State) -> State:
 def _pooled_parts(datafit: Datafit, state: State) -> State:
     """Fit shared part and intercepts alone: a random-intercept model."""
     state = _start_intercepts(datafit, state)
-    for _ in range(1 if state.shared is None else 2):
-        if state.shared is None and not state.intercept:
-            return state
+    if state.shared is None and not state.intercept:
+        return state
+    if state.shared is None:
+        quadratic = intercept_quadratic(datafit, state.factors)
+        point = intercept_step(quadratic.slopes, quadratic.curvatures, state)
+        return line_search(datafit, state, state.at(point))
+    for _ in range(2):
         expansion = datafit.quadratic_at(state.factors)
         point, _ = shared_step(datafit, expansion, state, InnerTolerance(1e-3, 200))
         state = line_search(datafit, state, state.at(point))
-        if state.shared is not None:
-            state = update_pooling(datafit, intercept_quadratic(datafit, state.factors), state)
+        state = update_pooling(datafit, intercept_quadratic(datafit, state.factors), state)
     return state
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..arrays import DENSE_SIDE
-from ..engine.extrapolation import rotation
+from ..engine.acceleration import rotation
 from ..saving.registry import formerly, saved
 
 MIN_VARIANCE = 1e-12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..arrays import Array, dot, namespace, norm
-from .solution import Solution
+from . import Solution
 
 
 def conjugate_gradient(
@@ -26,7 +26,7 @@ def conjugate_gradient(
     residual = xp.asarray(right, copy=True)
     start = norm(right)
     if start == 0.0:
-        return Solution(x, "cg", True, {"iterations": 0, "residual": 0.0})
+        return Solution(x, "cg")
     scaled = residual if preconditioner is None else preconditioner(residual)
     direction = xp.asarray(scaled, copy=True)
     power = dot(residual, scaled)
@@ -49,8 +49,7 @@ def conjugate_gradient(
         direction *= fresh / power
         direction += scaled
         power = fresh
-    stats = {"iterations": iterations, "residual": size / start}
-    return Solution(x, "cg", size <= tol * start, stats)
+    return Solution(x, "cg", size <= tol * start, iterations)
 
 
 def conjugate_gradients(

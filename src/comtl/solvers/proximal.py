@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..arrays import Array, dot, namespace, norm
 from ..penalties import Penalty
-from .solution import Solution
+from . import Solution
 
 
 def proximal_gradient(
@@ -54,7 +54,7 @@ def proximal_gradient(
         ahead = fresh + weight * (fresh - point)
         image_ahead = fresh_image + weight * (fresh_image - image)
         point, image, momentum = fresh, fresh_image, following
-    return Solution(best, "proximal", change <= tol * scale, {"iterations": iterations})
+    return Solution(best, "proximal", change <= tol * scale, iterations)
 
 
 def largest_eigenvalue(operator: Callable[[Array], Array], like: Array, steps: int = 30) -> float:

@@ -13,7 +13,6 @@ from ..arrays import Array, namespace
 from ..arrays.algebra import block_matrix
 from ..arrays.blocks import RowBlocks
 from ..rows.design import Covariance
-from .solution import Solution
 
 
 class TwoTermSylvester:
@@ -87,9 +86,6 @@ class TwoTermSylvester:
             start = stop
         rotated /= self._outside[None, :]
         return rotated
-
-    def solve(self, right: Array) -> Solution:
-        return Solution(self(right), "sylvester")
 
 
 def _absorbed(covariance: Covariance, alpha: float, low: Array) -> tuple[Covariance, float, Array]:

@@ -1,24 +1,96 @@
-"""Normal equations of the feature step, as an operator with its preconditioner."""
+"""The feature step of the alternation, and the normal equations that it solves.
+
+It minimises the local quadratic model of the loss plus the penalty over ``F``, the shared part and
+the intercepts together, and returns the new factors with the solution that led there.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..arrays import Array, namespace, with_ones
-from ..arrays.algebra import block_matrix
+from ..arrays.algebra import block_matrix, solve_symmetric
 from ..datafits.block_diagonal import unmixed
 from ..datafits.datafit import Datafit, FeaturePenalty, LocalQuadratic
 from ..factors import Factors, State
+from ..solvers import Solution
+from ..solvers.conjugate_gradient import conjugate_gradient
+from ..solvers.proximal import proximal_gradient
+from ..solvers.sylvester import TwoTermSylvester
+from .memberships import BlockStep, feature_moves
+from .recipe import InnerTolerance
+from .task_steps import intercept_step
 
-if TYPE_CHECKING:
-    from ..solvers.sylvester import TwoTermSylvester
-
+DENSE_UNKNOWNS = 100
+"""Most unknowns of the direct solver; see benchmarks/bench_engine.md."""
 PASSES_PER_EFOLD, TURNED_PASSES = 24.0, 8.0
 """Passes over wide rows in which the residual falls by e, without their inner products: for steps
 as they are, and for turned ones, which the two-term equation fits better; see
 benchmarks/bench_row_kernels.md and bench_trace_norm.md."""
+
+
+def feature_step(
+    datafit: Datafit, expansion: LocalQuadratic, state: State, inner: InnerTolerance
+) -> BlockStep:
+    """Minimise over ``F``, the shared part and the intercepts together."""
+    penalty, (features, columns) = state.penalties["F"], state.factors.F.shape
+    if penalty.discrete:
+        return feature_moves(datafit, expansion, state)
+    if not penalty.smooth:
+        return _proximal_feature_step(expansion, state, inner)
+    system = FeatureSystem(datafit, expansion, state)
+    if features * (columns + 1) + datafit.n_tasks <= DENSE_UNKNOWNS:
+        step = solve_symmetric(system.matrix(), system.right())
+        return system.moved(step), Solution(step, "dense")
+    if datafit.same_design and state.shared is None:
+        # Rows are centred and shared, so the intercepts do not meet the slopes.
+        matrix, deviations, offset = system.unpack(system.right())
+        step = system.flat(system.sylvester()(matrix), 0.0 * deviations, 0.0 * offset)
+        moved = system.moved(step)
+        fresh = datafit.quadratic_at(moved)
+        _, sums = fresh.gradient(system.loadings[:, :0])
+        point = intercept_step(sums, fresh.curvature_sums, state.at(moved))
+        return point, Solution(step, "sylvester")
+    return _by_conjugate_gradients(system, inner)
+
+
+def _by_conjugate_gradients(system: FeatureSystem, inner: InnerTolerance) -> BlockStep:
+    solution = conjugate_gradient(
+        system.operator,
+        system.right(),
+        preconditioner=system.preconditioner(inner.tol),
+        tol=inner.tol,
+        max_iter=inner.max_iter,
+    )
+    return system.moved(solution.value), solution
+
+
+def _proximal_feature_step(
+    expansion: LocalQuadratic, state: State, inner: InnerTolerance
+) -> BlockStep:
+    point, penalty = state.factors, state.penalties["F"]
+    alpha, _ = penalty.curvature(point.F)
+    loadings = point.loadings
+    still = namespace(point.F).zeros_like(point.random_intercepts)
+
+    def operator(step: Array) -> Array:
+        return expansion.normal(step, loadings, still)[0] + alpha * step
+
+    gradient = expansion.gradient(loadings)[0] + penalty.gradient(point.F)
+    solution = proximal_gradient(
+        operator, gradient, point.F, penalty, tol=0.1 * inner.tol, max_iter=inner.max_iter
+    )
+    return point.with_(F=solution.value), solution
+
+
+def shared_step(
+    datafit: Datafit, expansion: LocalQuadratic, state: State, inner: InnerTolerance
+) -> BlockStep:
+    """Minimise over the shared part and the intercepts, the factors held."""
+    system = FeatureSystem(datafit, expansion, state, factor=False)
+    return _by_conjugate_gradients(system, inner)
 
 
 def feature_mixing(state: State, *, factor: bool = True) -> Array:
@@ -55,13 +127,14 @@ class FeatureSystem:
             [matrix[:, : self.width] @ self.rotation, matrix[:, self.width :]], axis=1
         )
 
-    @property
-    def size(self) -> int:
-        tail = int(self.state.intercept) + self.tasks * int(self.state.has_random_intercepts)
-        return self.rows * self.columns + tail
-
-    def pack(self, matrix: Array, intercepts: Array) -> Array:
-        return self.flat(matrix, intercepts, self.xp.sum(intercepts))
+    def flat(self, matrix: Array, deviations: Array, offset: Array) -> Array:
+        xp = self.xp
+        parts = [xp.reshape(matrix, (-1,))]
+        if self.state.has_random_intercepts:
+            parts.append(deviations)
+        if self.state.intercept:
+            parts.append(xp.reshape(offset, (1,)))
+        return xp.concat(parts)
 
     def unpack(self, flat: Array) -> tuple[Array, Array, Array]:
         """Matrix, deviations and offset of a flat vector."""
@@ -84,16 +157,16 @@ class FeatureSystem:
             matrix = matrix if self.rotation is None else self._turned(matrix)
         if state.shared is not None:
             matrix[:, self.width :] += 2.0 * state.shared * point.shared[:, None]
-        flat = self._pool(self.pack(matrix, sums), point.random_intercepts)
+        flat = self._with_pooling(matrix, sums, point.random_intercepts)
         flat *= -1.0
         return flat
 
-    def _pool(self, flat: Array, deviations: Array) -> Array:
-        """Add the pooling penalty's share to the deviations, in place."""
+    def _with_pooling(self, matrix: Array, sums: Array, deviations: Array) -> Array:
+        """Flat derivatives from those of the loss by the intercepts, and the deviations."""
+        offset = self.xp.sum(sums)
         if self.state.has_random_intercepts:
-            count = self.rows * self.columns
-            flat[count : count + self.tasks] += 2.0 * self.state.intercept_penalty * deviations
-        return flat
+            sums = sums + 2.0 * self.state.intercept_penalty * deviations
+        return self.flat(matrix, sums, offset)
 
     def operator(self, flat: Array) -> Array:
         """Hessian applied to a flat vector."""
@@ -105,12 +178,10 @@ class FeatureSystem:
             image[:, : self.width] -= self.low_rank @ (self.low_rank.T @ factor)
         if self.state.shared is not None:
             image[:, self.width :] += 2.0 * self.state.shared * matrix[:, self.width :]
-        return self._pool(self.pack(image, sums), deviations)
+        return self._with_pooling(image, sums, deviations)
 
     def sylvester(self) -> TwoTermSylvester:
         """Two-term equation with every task's moments replaced by the pooled ones."""
-        from ..solvers.sylvester import TwoTermSylvester
-
         small = self._small(self.loadings) if self.spectrum is None else self.spectrum
         return TwoTermSylvester(self.datafit.covariance, small, self.alpha, self.low_rank)
 
@@ -167,15 +238,6 @@ class FeatureSystem:
 
         return apply
 
-    def flat(self, matrix: Array, deviations: Array, offset: Array) -> Array:
-        xp = self.xp
-        parts = [xp.reshape(matrix, (-1,))]
-        if self.state.has_random_intercepts:
-            parts.append(deviations)
-        if self.state.intercept:
-            parts.append(xp.reshape(offset, (1,)))
-        return xp.concat(parts)
-
     def _by_parts(self) -> Callable[[Array], Array]:
         """Sylvester for ``F``, ridge for ``w0``, diagonal for the rest."""
         xp, state = self.xp, self.state
@@ -187,8 +249,6 @@ class FeatureSystem:
         if state.shared is not None:
             small = xp.full((1, 1), total, dtype=sums.dtype)
             empty = xp.zeros((self.rows, 0), dtype=sums.dtype)
-            from ..solvers.sylvester import TwoTermSylvester
-
             shared = TwoTermSylvester(self.datafit.covariance, small, 2.0 * state.shared, empty)
 
         def apply(flat: Array) -> Array:
@@ -231,16 +291,11 @@ class FeatureSystem:
         return block_matrix([[slopes, edges], [edges.T, corner]])
 
     def moved(self, flat: Array) -> Factors:
-        point = self.state.factors
         matrix, deviations, offset = self.unpack(flat)
-        changes: dict[str, Any] = {}
+        steps: dict[str, Any] = {"random_intercepts": deviations, "offset": float(offset)}
         if self.width:
             step = matrix[:, : self.width]
-            changes["F"] = point.F + (step if self.rotation is None else step @ self.rotation.T)
+            steps["F"] = step if self.rotation is None else step @ self.rotation.T
         if self.state.shared is not None:
-            changes["shared"] = point.shared + matrix[:, -1]
-        if self.state.has_random_intercepts:
-            changes["random_intercepts"] = point.random_intercepts + deviations
-        if self.state.intercept:
-            changes["offset"] = point.offset + float(offset)
-        return point.with_(**changes)
+            steps["shared"] = matrix[:, -1]
+        return self.state.factors.plus(**steps)

@@ -1,102 +1,24 @@
-r"""The block steps of the alternation: features, tasks, core, intercepts.
+"""The steps of the alternation on the quadratics of the tasks: tasks, core, intercepts.
 
-Each step minimises the local quadratic model of the loss plus the penalty over one block and
-returns the new factors with the solution that led there. Which solver ran is its ``solver``.
+Each minimises the local quadratic model of the loss plus the penalty over one block and returns
+the new factors with the solution that led there.
 """
 
 from __future__ import annotations
 
 from ..arrays import Array, namespace
-from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
+from ..arrays.algebra import solve_symmetric
+from ..datafits.datafit import Datafit, TaskQuadratic
 from ..factors import Factors, State
+from ..solvers import Solution
 from ..solvers.conjugate_gradient import conjugate_gradient
-from ..solvers.dense import solve_arrow, solve_symmetric
 from ..solvers.proximal import proximal_gradient
-from ..solvers.solution import Solution
-from ..solvers.woodbury import coupled_blocks, paired, regular
-from .feature_system import FeatureSystem
-from .memberships import BlockStep, feature_moves
+from ..solvers.small_blocks import coupled_blocks, paired, regular, solve_arrow
+from .memberships import BlockStep
 from .recipe import InnerTolerance
 
-DENSE_UNKNOWNS = 100
 WOODBURY_WIDTH = 12
-"""Largest sizes of the direct solvers; see benchmarks/bench_engine.md."""
-
-
-def choose_feature_solver(datafit: Datafit, state: State) -> str:
-    """Name of the solver of the feature step, by penalty, size and shared rows."""
-    if state.penalties["F"].discrete:
-        return "moves"
-    if not state.penalties["F"].smooth:
-        return "proximal"
-    unknowns = state.factors.F.shape[0] * (state.factors.F.shape[1] + 1) + datafit.n_tasks
-    if unknowns <= DENSE_UNKNOWNS:
-        return "dense"
-    if datafit.same_design and state.shared is None:
-        return "sylvester"
-    return "cg"
-
-
-def feature_step(
-    datafit: Datafit, expansion: LocalQuadratic, state: State, inner: InnerTolerance
-) -> BlockStep:
-    """Minimise over ``F``, the shared part and the intercepts together."""
-    solver = choose_feature_solver(datafit, state)
-    if solver == "moves":
-        return feature_moves(datafit, expansion, state)
-    if solver == "proximal":
-        return _proximal_feature_step(expansion, state, inner)
-    system = FeatureSystem(datafit, expansion, state)
-    if solver == "dense":
-        solution = solve_symmetric(system.matrix(), system.right())
-        return system.moved(solution.value), solution
-    if solver == "sylvester":
-        # Rows are centred and shared, so the intercepts do not meet the slopes.
-        matrix, deviations, offset = system.unpack(system.right())
-        solution = system.sylvester().solve(matrix)
-        still = system.flat(solution.value, 0.0 * deviations, 0.0 * offset)
-        moved = system.moved(still)
-        fresh = datafit.quadratic_at(moved)
-        _, sums = fresh.gradient(system.loadings[:, :0])
-        return intercept_step(sums, fresh.curvature_sums, state.at(moved)), solution
-    return _by_conjugate_gradients(system, inner)
-
-
-def _by_conjugate_gradients(system: FeatureSystem, inner: InnerTolerance) -> BlockStep:
-    solution = conjugate_gradient(
-        system.operator,
-        system.right(),
-        preconditioner=system.preconditioner(inner.tol),
-        tol=inner.tol,
-        max_iter=inner.max_iter,
-    )
-    return system.moved(solution.value), solution
-
-
-def _proximal_feature_step(
-    expansion: LocalQuadratic, state: State, inner: InnerTolerance
-) -> BlockStep:
-    point, penalty = state.factors, state.penalties["F"]
-    alpha, _ = penalty.curvature(point.F)
-    loadings = point.loadings
-    still = namespace(point.F).zeros_like(point.random_intercepts)
-
-    def operator(step: Array) -> Array:
-        return expansion.normal(step, loadings, still)[0] + alpha * step
-
-    gradient = expansion.gradient(loadings)[0] + penalty.gradient(point.F)
-    solution = proximal_gradient(
-        operator, gradient, point.F, penalty, tol=0.1 * inner.tol, max_iter=inner.max_iter
-    )
-    return point.with_(F=solution.value), solution
-
-
-def shared_step(
-    datafit: Datafit, expansion: LocalQuadratic, state: State, inner: InnerTolerance
-) -> BlockStep:
-    """Minimise over the shared part and the intercepts, the factors held."""
-    system = FeatureSystem(datafit, expansion, state, factor=False)
-    return _by_conjugate_gradients(system, inner)
+"""Largest blocks of the direct solver; see benchmarks/bench_engine.md."""
 
 
 def task_step(quadratic: TaskQuadratic, state: State, inner: InnerTolerance) -> BlockStep:
@@ -150,11 +72,10 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: InnerTolerance) -> 
 def _tasks_moved(state: State, solution: Solution, rotation: Array | None) -> BlockStep:
     point, step = state.factors, solution.value
     width = point.G.shape[1]
-    G = step[:, :width]
-    changes = {"G": point.G + (G if rotation is None else G @ rotation.T)}
+    steps = {"G": step[:, :width] if rotation is None else step[:, :width] @ rotation.T}
     if state.has_random_intercepts:
-        changes["random_intercepts"] = point.random_intercepts + step[:, width]
-    return point.with_(**changes), solution
+        steps["random_intercepts"] = step[:, width]
+    return point.plus(**steps), solution
 
 
 def direct_step(quadratic: TaskQuadratic, state: State) -> BlockStep:
@@ -183,12 +104,12 @@ def direct_step(quadratic: TaskQuadratic, state: State) -> BlockStep:
         -(xp.sum(quadratic.gradient[:, :common], axis=0) + base_slope),
     )
     each, shared = solution.value[:-1, :], solution.value[-1, :]
-    changes = {"G": point.G + each[:, :width], "shared": point.shared + shared[:width]}
+    steps = {"G": each[:, :width], "shared": shared[:width]}
     if state.has_random_intercepts:
-        changes["random_intercepts"] = point.random_intercepts + each[:, width]
+        steps["random_intercepts"] = each[:, width]
     if state.intercept:
-        changes["offset"] = point.offset + float(shared[width])
-    return point.with_(**changes), solution
+        steps["offset"] = float(shared[width])
+    return point.plus(**steps), solution
 
 
 def core_step(quadratic: TaskQuadratic, state: State, inner: InnerTolerance) -> BlockStep:
@@ -202,8 +123,8 @@ def core_step(quadratic: TaskQuadratic, state: State, inner: InnerTolerance) -> 
     matrix = matrix + alpha * xp.eye(K1 * K2, dtype=matrix.dtype)
     gradient = gradient + penalty.gradient(point.S)
     if penalty.smooth:
-        solution = solve_symmetric(matrix, -xp.reshape(gradient, (-1,)), floor=alpha)
-        return point.with_(S=point.S + xp.reshape(solution.value, (K1, K2))), solution
+        step = solve_symmetric(matrix, -xp.reshape(gradient, (-1,)), floor=alpha)
+        return point.plus(S=xp.reshape(step, (K1, K2))), Solution(step, "dense")
 
     def operator(step: Array) -> Array:
         return xp.reshape(matrix @ xp.reshape(step, (-1,)), (K1, K2))

@@ -1,9 +1,9 @@
-r"""Block-diagonal plus low rank: :math:`\mathrm{diag}(E_t) - (NN^\top) ⊗ J`.
+r"""Direct solvers of small blocks that are coupled, by a low rank or by common unknowns.
 
-The task step has one small block ``E_t`` for each task and couples tasks only through the
-relation's low-rank part ``N`` (T × k), acting alike on the first ``K`` unknowns of every task
-(``J`` is the identity there and zero beyond). Exact in :math:`O(T K^4 + K^6)`. Leading axes hold
-systems of one shape, solved in one batch.
+A task step has one small block ``E_t`` for each task and couples tasks only through the relation's
+low-rank part ``N`` (T × k), acting alike on the first ``K`` unknowns of every task (``J`` is the
+identity there and zero beyond): :math:`\mathrm{diag}(E_t) - (NN^\top) ⊗ J`, solved exactly in
+:math:`O(T K^4 + K^6)`. Leading axes hold systems of one shape, solved in one batch.
 """
 
 from __future__ import annotations
@@ -12,10 +12,41 @@ import math
 from collections.abc import Callable
 
 from ..arrays import Array, namespace
-from .solution import Solution
+from ..arrays.algebra import solve_symmetric
+from . import Solution
 
 _SLICE = 2**19
 """Numbers worked on at a time, so that nothing but the blocks grows with their number."""
+
+
+def solve_arrow(
+    blocks: Array, ridge: Array, common_ridge: Array, right: Array, common_right: Array
+) -> Solution:
+    r"""Minimise over blocks that meet in common unknowns only, :math:`a_t = z_t + c`:
+
+    .. math:: \sum_t \tfrac12 a_t^\top H_t a_t + \tfrac12 z_t^\top R z_t + \tfrac12 c^\top R_0 c
+
+    ``blocks`` are ``H_t`` (T, c, c), ``ridge`` (n,) and ``common_ridge`` (c,) the diagonals of
+    ``R`` and ``R0``. The ``z_t`` are the first ``n`` of the ``c`` unknowns, padded in the value,
+    whose last row holds ``c``; eliminating them leaves one system of the size of a block.
+    """
+    xp = namespace(blocks)
+    tasks, common, _ = blocks.shape
+    free = ridge.shape[0]
+    both = xp.concat([right[:, :, None], blocks[:, :free, :]], axis=2)
+    solved = xp.linalg.solve(regular(blocks[:, :free, :free], ridge), both)
+    base, through = solved[:, :, 0], solved[:, :, 1:]
+    # H - H (H + R)⁻¹ H = R (H + R)⁻¹ H: no product of whole blocks, and nothing cancels.
+    lower = blocks[:, free:, :free]
+    left = blocks[:, free:, :] - lower @ through
+    schur = xp.concat([ridge[:, None] * xp.sum(through, axis=0), xp.sum(left, axis=0)], axis=0)
+    schur = schur + common_ridge[:, None] * xp.eye(common, dtype=blocks.dtype)
+    reduced = xp.sum(right, axis=0) - ridge * xp.sum(base, axis=0)
+    rest = common_right - xp.concat([reduced, xp.sum((lower @ base[:, :, None])[:, :, 0], axis=0)])
+    shared = solve_symmetric(0.5 * (schur + schur.T), rest)
+    each = base - (through @ shared[:, None])[:, :, 0]
+    each = xp.concat([each, xp.zeros((tasks, common - free), dtype=each.dtype)], axis=1)
+    return Solution(xp.concat([each, shared[None, :]], axis=0), "arrow")
 
 
 def coupled_blocks(
