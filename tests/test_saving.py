@@ -65,15 +65,9 @@ def test_every_model_comes_back_the_same(name, tmp_path):
     if "adapt" in dir(model):
         told = [one.adapt(X[:10], targets(name)[:10], task=new) for one in (model, back)]
         same_words(*told, X[:10], new)
-    if "predict_interval" in dir(model):
-        for one, other in zip(
-            model.predict_interval(X, task=TASK), back.predict_interval(X, task=TASK), strict=True
-        ):
-            np.testing.assert_array_equal(one, other)
-    if "Classifier" in name:
-        np.testing.assert_array_equal(
-            model.predict_proba(X, task=TASK), back.predict_proba(X, task=TASK)
-        )
+    for method in {"predict_interval", "predict_proba"} & {*dir(model)}:
+        one, other = (getattr(each, method)(X, task=TASK) for each in (model, back))
+        np.testing.assert_array_equal(one, other)
     clone(back).fit(X, targets(name), task=TASK)
 
 
@@ -136,10 +130,8 @@ def test_safetensors_reads_the_file(tmp_path):
     safetensors = pytest.importorskip("safetensors.numpy")
     model = comtl.BiFactorRegressor(2).fit(X, Y, task=TASK)
     model.save(tmp_path / "m.comtl")
-    arrays = safetensors.load_file(tmp_path / "m.comtl")
-    assert any(np.array_equal(array, model._state.factors.F.T) for array in arrays.values()) or any(
-        np.array_equal(array, model._state.factors.F) for array in arrays.values()
-    )
+    arrays, F = safetensors.load_file(tmp_path / "m.comtl").values(), model._state.factors.F
+    assert any(np.array_equal(array, turned) for array in arrays for turned in (F, F.T))
 
 
 @pytest.mark.parametrize(
@@ -168,10 +160,10 @@ def small(tmp_path_factory):
     return path.read_bytes()
 
 
-def refused(content, folder):
+def refused(content, folder, text=""):
     path = folder / "bad.comtl"
     path.write_bytes(content)
-    with pytest.raises(ModelFileError, match=r"bad\.comtl"):
+    with pytest.raises(ModelFileError, match=rf"bad\.comtl.*{text}"):
         comtl.load(path)
 
 
@@ -235,12 +227,6 @@ def forged(small, change):
     return len(text).to_bytes(8, "little") + text + body
 
 
-def test_a_forgery_without_change_is_read(small, tmp_path):
-    path = tmp_path / "m.comtl"
-    path.write_bytes(forged(small, lambda header, model, body: None))
-    assert comtl.load(path).predict(X[:, :2], task=TASK).shape == (80,)
-
-
 def put(*path, value):
     def change(header, model, body):
         node = {"header": header, "model": model}[path[0]]
@@ -256,10 +242,6 @@ STATE = ("model", "value")
 
 def shared(value):
     return put(*STATE, "_linear", "value", "shared", value=value)
-
-
-def without_a_field(header, model, body):
-    model["value"]["_units"]["value"].popitem()
 
 
 FORGERIES = {
@@ -291,9 +273,10 @@ FORGERIES = {
 }
 
 
-@pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
-def test_forgeries_are_refused(change, small, tmp_path):
-    refused(forged(small, change), tmp_path)
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forgeries_are_refused(name, small, tmp_path):
+    remedy = "install a newer comtl" if name == "version" else ""
+    refused(forged(small, FORGERIES[name]), tmp_path, remedy)
 
 
 @pytest.fixture(scope="module")
@@ -307,9 +290,8 @@ def cut(tmp_path_factory):
 
 def test_a_cut_comes_back(cut, tmp_path):
     model, content = cut
-    path = tmp_path / "m.comtl"
-    path.write_bytes(content)
-    back = comtl.load(path)
+    (tmp_path / "m.comtl").write_bytes(content)
+    back = comtl.load(tmp_path / "m.comtl")
     same_words(model, back)
     np.testing.assert_array_equal(back.thresholds_, model.thresholds_)
     for name in ("decision_function", "predict_proba"):
@@ -324,17 +306,11 @@ def test_cuts_of_others_are_refused(value, cut, tmp_path):
     refused(forged(cut[1], put(*STATE, "thresholds_", value=value)), tmp_path)
 
 
-def test_a_newer_format_says_what_to_do(small, tmp_path):
-    path = tmp_path / "m.comtl"
-    path.write_bytes(forged(small, FORGERIES["version"]))
-    with pytest.raises(ModelFileError, match="install a newer comtl"):
-        comtl.load(path)
-
-
 def test_parameters_that_came_later_take_their_defaults(small, tmp_path):
     path = tmp_path / "m.comtl"
     path.write_bytes(forged(small, lambda header, model, body: model["value"].pop("n_jobs")))
-    assert comtl.load(path).n_jobs is None
+    model = comtl.load(path)
+    assert model.n_jobs is None and model.predict(X[:, :2], task=TASK).shape == (80,)
 
 
 MODELS = sorted((Path(__file__).parent / "models").glob("*/*.comtl"))

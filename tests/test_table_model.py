@@ -179,14 +179,6 @@ def test_compared_anew(regression):
     assert again.overall == pytest.approx(regression.comparison.overall)
 
 
-def test_sparse_tables():
-    rng = np.random.default_rng(0)
-    frame = SCORES.assign(town=[f"town {i}" for i in rng.integers(0, 110, len(SCORES))])
-    model = fit_table(frame, **{**QUICK, "model": "pooled"})
-    assert model.encoder.sparse
-    assert np.isfinite(model.predict(frame)).all()
-
-
 @pytest.mark.parametrize(
     ("options", "text"),
     [

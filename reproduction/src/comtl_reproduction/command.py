@@ -58,13 +58,7 @@ def reproduce_command(experiments: Mapping[str, Experiment]) -> click.Command:
         show_default="the environment variable COMTL_DATA",
     )
     def reproduce(
-        name: str,
-        quick: bool,
-        repeats: int,
-        methods: str,
-        jobs: int,
-        out: Path,
-        data: str | None,
+        name: str, quick: bool, repeats: int, methods: str, jobs: int, out: Path, data: str | None
     ) -> None:
         """Run an experiment of the paper, or all of them.
 

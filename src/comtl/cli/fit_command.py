@@ -38,10 +38,7 @@ class _Model(click.Choice):
 @click.option("--model", type=_Model(MODELS), default="auto", help="Model.")
 @click.option("--kind", type=click.Choice(KINDS), default="auto", help="Kind of problem.")
 @click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("model.comtl"),
-    help="File of the model.",
+    "--out", type=click.Path(path_type=Path), default=Path("model.comtl"), help="File of the model."
 )
 @click.option("--report", type=click.Path(path_type=Path), help="File of an HTML report.")
 @click.option("--drop", multiple=True, metavar="COL", help="Leave a column out. May be repeated.")

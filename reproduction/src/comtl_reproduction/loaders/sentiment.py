@@ -176,10 +176,7 @@ def load_sentiment(
     >>> data.X.shape, len(data.domain)  # doctest: +SKIP
     ((3360, 5000), 28)
     """
-    for name, value, known in (
-        ("experiment", experiment, EXPERIMENTS),
-        ("source", source, _POOLS),
-    ):
+    for name, value, known in (("experiment", experiment, EXPERIMENTS), ("source", source, _POOLS)):
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}.")
     if source == "fdu14" and experiment != "I":
