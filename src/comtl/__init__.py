@@ -4,17 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
+from .model_selection import (
+    BiFactorClassifierCV,
+    BiFactorRegressorCV,
+    TriFactorClassifierCV,
+    TriFactorRegressorCV,
+)
 from .models.cofactor_estimators import (
     BiFactorClassifier,
     BiFactorRegressor,
     TriFactorClassifier,
     TriFactorRegressor,
-)
-from .models.search_estimators import (
-    BiFactorClassifierCV,
-    BiFactorRegressorCV,
-    TriFactorClassifierCV,
-    TriFactorRegressorCV,
 )
 from .rows.disk import open_rows, parquet_blocks, spool_rows
 from .rows.fit_input import pack_tasks

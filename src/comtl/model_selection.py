@@ -1,11 +1,143 @@
-"""Estimators that choose their penalty by cross-validation."""
+"""Estimators that choose their penalty and ranks by cross-validation."""
 
-from .models.search_estimators import (
-    BiFactorClassifierCV,
-    BiFactorRegressorCV,
-    TriFactorClassifierCV,
-    TriFactorRegressorCV,
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, ClassVar
+
+from .models import fields as of
+from .models.coclustering import ThreeFactors, TwoFactors
+from .models.cofactor_estimators import (
+    BiFactorClassifier,
+    BiFactorRegressor,
+    TriFactorClassifier,
+    TriFactorRegressor,
 )
+from .models.outputs import ClassifierOutputs, RegressorOutputs
+from .models.search import CrossValidated
+from .parameters import Doc, documented, refuses_removed
+
+
+def _ranks(what: str) -> Doc:
+    return Doc(f"Columns of {what}, or several numbers to choose from.", "int or sequence of int")
+
+
+Components = Annotated[Any, _ranks("both factors")]
+FeatureClusters = Annotated[Any, _ranks("the feature factor")]
+TaskClusters = Annotated[Any, _ranks("the task factor")]
+
+
+@documented
+@refuses_removed
+@dataclass(eq=False, repr=False)
+class BiFactorRegressorCV(RegressorOutputs, CrossValidated):
+    r""":class:`BiFactorRegressor` with its penalty (and ranks) chosen by cross-validation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import BiFactorRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(90, 4)), np.repeat([0, 1, 2], 30)
+    >>> y = X @ rng.normal(size=4)
+    >>> model = BiFactorRegressorCV(n_components=2, alphas=(0.01, 1.0), cv=3)
+    >>> model.fit(X, y, task=task).alpha_task_ in (0.01, 1.0)
+    True
+    """
+
+    n_components: Components = 5
+    _: KW_ONLY
+    core_penalty: ClassVar[Any] = None  # type: ignore[misc]  # Two factors have no core.
+    alpha_core: ClassVar[Any] = None  # type: ignore[misc]
+    feature_penalty: of.FactorPenalty = "relation"
+    task_penalty: of.FactorPenalty = "relation"
+
+    _plain_class = BiFactorRegressor
+    _algorithm_class = TwoFactors
+
+
+@documented
+@refuses_removed
+@dataclass(eq=False, repr=False)
+class BiFactorClassifierCV(ClassifierOutputs, CrossValidated):
+    r""":class:`BiFactorClassifier` with its penalty (and ranks) chosen by cross-validation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import BiFactorClassifierCV
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(90, 4)), np.repeat([0, 1, 2], 30)
+    >>> y = X[:, 0] > 0
+    >>> model = BiFactorClassifierCV(n_components=2, alphas=(0.01, 1.0), cv=3)
+    >>> model.fit(X, y, task=task).alpha_task_ in (0.01, 1.0)
+    True
+    """
+
+    n_components: Components = 5
+    _: KW_ONLY
+    core_penalty: ClassVar[Any] = None  # type: ignore[misc]  # Two factors have no core.
+    alpha_core: ClassVar[Any] = None  # type: ignore[misc]
+    feature_penalty: of.FactorPenalty = "relation"
+    task_penalty: of.FactorPenalty = "relation"
+
+    _plain_class = BiFactorClassifier
+    _algorithm_class = TwoFactors
+
+
+@documented
+@refuses_removed
+@dataclass(eq=False, repr=False)
+class TriFactorRegressorCV(RegressorOutputs, CrossValidated):
+    r""":class:`TriFactorRegressor` with its penalty (and ranks) chosen by cross-validation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import TriFactorRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(90, 4)), np.repeat([0, 1, 2], 30)
+    >>> y = X @ rng.normal(size=4)
+    >>> model = TriFactorRegressorCV(
+    ...     n_feature_clusters=3, n_task_clusters=2, alphas=(0.01, 1.0), cv=3
+    ... )
+    >>> model.fit(X, y, task=task).alpha_task_ in (0.01, 1.0)
+    True
+    """
+
+    n_feature_clusters: FeatureClusters = 5
+    n_task_clusters: TaskClusters = 5
+
+    _plain_class = TriFactorRegressor
+    _algorithm_class = ThreeFactors
+
+
+@documented
+@refuses_removed
+@dataclass(eq=False, repr=False)
+class TriFactorClassifierCV(ClassifierOutputs, CrossValidated):
+    r""":class:`TriFactorClassifier` with its penalty (and ranks) chosen by cross-validation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import TriFactorClassifierCV
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(90, 4)), np.repeat([0, 1, 2], 30)
+    >>> y = X[:, 0] > 0
+    >>> model = TriFactorClassifierCV(
+    ...     n_feature_clusters=3, n_task_clusters=2, alphas=(0.01, 1.0), cv=3
+    ... )
+    >>> model.fit(X, y, task=task).alpha_task_ in (0.01, 1.0)
+    True
+    """
+
+    n_feature_clusters: FeatureClusters = 5
+    n_task_clusters: TaskClusters = 5
+
+    _plain_class = TriFactorClassifier
+    _algorithm_class = ThreeFactors
+
 
 __all__ = [
     "BiFactorClassifierCV",

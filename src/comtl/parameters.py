@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import MISSING, dataclass, fields
 from functools import cache, partial, wraps
 from numbers import Integral, Real
@@ -118,7 +118,9 @@ def documented(kind: Class) -> Class:
     algorithm = kind._algorithm_class
     bases = kind.__mro__[1:] if algorithm is None else (*kind.__mro__[1:], *algorithm.__mro__)
     blocks = sections(kind)
-    blocks["Parameters"] = "\n".join(map(_described, fields(kind), annotations_of(kind).values()))
+    hints = annotations_of(kind)
+    in_order = sorted(fields(kind), key=lambda field: bool(field.kw_only))
+    blocks["Parameters"] = "\n".join(_described(field, hints[field.name]) for field in in_order)
     shared = [sections(base).get("Attributes") for base in bases]
     blocks["Attributes"] = "\n".join(filter(None, [blocks.get("Attributes"), *shared]))
     order = ["", "Parameters", "Attributes"]
@@ -184,21 +186,16 @@ REMOVED = {
 """Advice for each, for one release."""
 
 
-def refuses(*names: str) -> Callable[[Class], Class]:
+def refuses_removed(cls: Class) -> Class:
     """Let the constructor of a class refuse removed parameters by name."""
+    construct = vars(cls)["__init__"]
 
-    def wrapped(cls: Class) -> Class:
-        construct = vars(cls)["__init__"]
+    @wraps(construct)
+    def checked(self: Any, *args: Any, **given: Any) -> None:
+        for name in REMOVED.keys() & given:
+            kind = type(self).__name__
+            raise TypeError(f"{name} of {kind} was removed: {REMOVED[name]}")
+        construct(self, *args, **given)
 
-        @wraps(construct)
-        def checked(self: Any, *args: Any, **given: Any) -> None:
-            for name in names:
-                if name in given:
-                    kind = type(self).__name__
-                    raise TypeError(f"{name} of {kind} was removed: {REMOVED[name]}")
-            construct(self, *args, **given)
-
-        cls.__init__ = checked
-        return cls
-
-    return wrapped
+    cls.__init__ = checked
+    return cls

@@ -13,7 +13,7 @@ from ..clusters import in_order
 from ..engine.problem import Problem
 from ..engine.recipe import Iteration, Recipe, Schedule
 from ..factors import Factors
-from ..parameters import Count, Doc, refuses
+from ..parameters import Count, Doc, refuses_removed
 from ..penalties import LEAST, Penalty, penalty_of, rotation_invariant
 from ..penalties.constraints import labels_of
 from . import fields as of
@@ -57,6 +57,8 @@ class TwoFactors(LearnedFactors):
         Columns of the factors after capping.
     """
 
+    rank_names = ("n_components",)
+
     def ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
         rank = min(int(self.model.n_components), n_features, n_columns)
         return rank, rank
@@ -82,6 +84,8 @@ class ThreeFactors(LearnedFactors):
     n_feature_clusters_, n_task_clusters_ : int
         Columns of the factors after capping.
     """
+
+    rank_names = ("n_feature_clusters", "n_task_clusters")
 
     def ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
         K1, K2 = self.clusters()
@@ -113,7 +117,7 @@ class ThreeFactors(LearnedFactors):
         return int(self.model.n_feature_clusters), int(self.model.n_task_clusters)
 
 
-@refuses("relation_penalty", "alpha_relation", "warm_start")
+@refuses_removed
 @dataclass(eq=False, repr=False)
 class BiFactor(TaskModel):
     r"""Abstract two-factor model :math:`W = F G^\top`."""
@@ -150,7 +154,7 @@ class BiFactor(TaskModel):
         return int(self.feature_factor_.shape[1])
 
 
-@refuses("relation_penalty", "alpha_relation", "warm_start")
+@refuses_removed
 @dataclass(eq=False, repr=False)
 class TriFactor(TaskModel):
     r"""Abstract three-factor model :math:`W = F S G^\top`."""

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine.progress import SILENT, Checkpoint, FitProgress, progress_shown
 from ..linear import OutputColumns
-from ..parameters import require_integer, require_number
+from ..parameters import Doc, Flag, require_integer, require_number
 from ..rows.fit_input import FitInput
 from ..rows.observations import Observations
+from . import fields as of
 from .factor_model import adapt
 from .task_model import TaskModel
 
@@ -89,6 +90,33 @@ def search(
     return SearchResult(data, columns, losses, weights, unit, kept)
 
 
+ALPHAS = (1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+
+
+Alphas = Annotated[
+    Sequence[float],
+    Doc(
+        "Values of ``alpha_task`` to choose from.",
+        "sequence of float",
+        "half decades from 1e-3 to 1e3",
+    ),
+]
+WarmPath = Annotated[
+    Flag,
+    Doc(
+        "Whether to screen the settings first by rough fits, each starting from the one before "
+        "along ``alphas``. The best of each path and the best few of all are then fitted anew, so "
+        "the winner's score is that of a separate fit; the scores of the others are rough. False: "
+        "all are separate fits. So they are in any case where small fits go through in batches: "
+        "regression with relations on both factors, few features and tasks, or rows on a device."
+    ),
+]
+Jobs = Annotated[
+    int | None, Doc("Paths or batches of fits at the same time, in processes of joblib.")
+]
+
+
+@dataclass(eq=False, repr=False)
 class CrossValidated(TaskModel):
     """Abstract search over penalties and ranks, which predicts as the best setting refitted.
 
@@ -107,16 +135,32 @@ class CrossValidated(TaskModel):
         Settings under "params", their scores under "mean_test_score" and "std_test_score".
     """
 
-    alphas: Sequence[float]
-    cv: Any
-    warm_path: bool
-    n_jobs: int | None
-    checkpoint: str | None
-    verbose: int
-    best_estimator_: TaskModel
-    best_params_: dict[str, Any]
+    _: KW_ONLY
+    alphas: Alphas = ALPHAS
+    cv: of.Folds = 5
+    warm_path: WarmPath = True
+    n_jobs: Jobs = None
+    alpha_feature: of.AlphaFeature = 0.1
+    core_penalty: of.Core = "ridge"
+    alpha_core: of.AlphaCore = 1.0
+    feature_penalty: of.BlockPenalty = "relation"
+    task_penalty: of.BlockPenalty = "relation"
+    shared: of.Shared = False
+    alpha_shared: of.AlphaShared = 1.0
+    loss: of.Loss = "auto"
+    fit_intercept: of.FitIntercept = True
+    standardize: of.Standardize = True
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    init: of.Init = "svd"
+    smoothing: of.Smoothing = 0.01
+    max_iter: of.MaxIter = 200
+    tol: of.Tol = 1e-4
+    random_state: of.RandomState = None
+    checkpoint: of.Checkpoint = None
+    verbose: of.Verbose = 0
+
     _plain_class: ClassVar[type[TaskModel]]
-    _rank_names: ClassVar[tuple[str, ...]]
     _on_devices = True
 
     def __getattr__(self, name: str) -> Any:
@@ -139,8 +183,8 @@ class CrossValidated(TaskModel):
 
     def _grid(self) -> list[dict[str, Any]]:
         """All settings, in the order of ``alphas`` within each choice of ranks."""
-        ranks = []
-        for name in self._rank_names:
+        ranks, names = [], self._algorithm.rank_names
+        for name in names:
             value = getattr(self, name)
             several = value if isinstance(value, list | tuple | np.ndarray) else [value]
             if not len(several):
@@ -150,7 +194,7 @@ class CrossValidated(TaskModel):
             raise ValueError("alphas must be a sequence of at least one penalty.")
         alphas = [require_number("alphas", alpha) for alpha in self.alphas]
         return [
-            {**dict(zip(self._rank_names, choice, strict=True)), "alpha_task": alpha}
+            {**dict(zip(names, choice, strict=True)), "alpha_task": alpha}
             for choice in product(*ranks)
             for alpha in alphas
         ]

@@ -101,7 +101,7 @@ def sensitivity(search: CrossValidated, *, ax: Axes | None = None) -> Axes:
         )
     settings = search.cv_results_["params"]
     alphas = sorted({setting["alpha_task"] for setting in settings})
-    names = search._rank_names
+    names = search._algorithm.rank_names
     ranks = sorted({tuple(setting[name] for name in names) for setting in settings})
     table = np.full((2, len(ranks), len(alphas)), np.nan)
     scores = (-search.cv_results_["mean_test_score"], search.cv_results_["std_test_score"])

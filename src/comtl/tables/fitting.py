@@ -18,7 +18,7 @@ from ..evaluation.comparison import Comparison
 from ..evaluation.nonlinearity import MIN_LOG_EVIDENCE, nonlinearity_evidence
 from ..evaluation.reference_models import choose_hinges, simple_model
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
-from ..models.search_estimators import (
+from ..model_selection import (
     BiFactorClassifierCV,
     BiFactorRegressorCV,
     TriFactorClassifierCV,
