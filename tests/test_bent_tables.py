@@ -1,14 +1,12 @@
 """Bends of the columns of a table: the command, the model it makes, what it shows of it."""
 
-import contextlib
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from comtl.cli.commands import comtl as command
+from command_line import run
 from comtl.tables import TableError, fit_table, load_model
 from comtl.tables.fitting import MODELS, choose_model, compare_table
 from comtl.tables.table_model import choose_adaptable
@@ -31,13 +29,6 @@ def frame(bent=True):
     return made
 
 
-def run(folder, *arguments):
-    with contextlib.chdir(folder):
-        result = CliRunner().invoke(command, list(map(str, arguments)), catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("hinges")
@@ -46,7 +37,7 @@ def folder(tmp_path_factory):
         *(path, "fit", "train.csv", "--task", "school", "--target", "score"),
         *("--model", "hinges", "--report", "page.html"),
     )
-    (path / "shown.txt").write_text(shown)
+    (path / "shown.txt").write_text(shown.stdout)
     return path
 
 
@@ -64,12 +55,12 @@ def test_inspect_names_the_bends(folder):
     model = load_model(folder / "model.comtl")
     names = [f"age above {knot:.4g}" for knot in model.estimator._hinges.knots]
     assert model.features == ("age", "sex=f", "sex=m", *names)
-    assert "age above" in run(folder, "inspect", "model.comtl")
-    found = json.loads(run(folder, "inspect", "model.comtl", "--json"))
+    assert "age above" in run(folder, "inspect", "model.comtl").stdout
+    found = json.loads(run(folder, "inspect", "model.comtl", "--json").stdout)
     assert found["hinges"] == names and found["features"] == 3
     effects = {one["feature"]: one["mean_effect"] for one in found["strongest"]}
     assert effects["age"] < 0.0 < max(effects[name] for name in names)
-    one = json.loads(run(folder, "inspect", "model.comtl", "--task", "Elm", "--json"))
+    one = json.loads(run(folder, "inspect", "model.comtl", "--task", "Elm", "--json").stdout)
     assert {effect["feature"] for effect in one["effects"]} == set(model.features)
     # For one standard deviation of the bend among the rows.
     beyond = np.maximum(frame().age.to_numpy()[:, None] - model.estimator._hinges.knots, 0.0)
@@ -99,7 +90,7 @@ def test_a_straight_fit_of_bent_rows_says_what_to_try(tmp_path):
     hint = "A fit with --model hinges may predict better."
     frame().to_csv(tmp_path / "train.csv", index=False)
     options = ("--task", "school", "--target", "score", "--no-score")
-    shown = run(tmp_path, "fit", "train.csv", *options)
+    shown = run(tmp_path, "fit", "train.csv", *options).stdout
     assert hint in " ".join(shown.split())
     assert load_model(tmp_path / "model.comtl").estimator.basis_ == "linear"
     for made in (

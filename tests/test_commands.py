@@ -1,6 +1,5 @@
 """The commands on tables, as a user runs them."""
 
-import contextlib
 import io
 import json
 import os
@@ -12,12 +11,11 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
 import comtl
+from command_line import run
 from comtl import cli
-from comtl.cli.commands import comtl as command
 from comtl.cli.running import progress
 from comtl.tables import load_model
 
@@ -55,15 +53,6 @@ def folder(tmp_path_factory):
     last = ["--model", "hierarchical", "--no-score", "--out", "c.comtl"]
     run(path, "fit", "train.csv", *classes, *last)
     return path
-
-
-def run(folder, *arguments, code=0, stdin=None):
-    with contextlib.chdir(folder):
-        result = CliRunner().invoke(command, list(map(str, arguments)), input=stdin)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result
 
 
 def test_fit_says_what_it_did(folder, tmp_path):

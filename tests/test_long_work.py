@@ -13,6 +13,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import comtl
+from comtl.engine import problem as engine
 from comtl.engine import progress
 from comtl.models import grid
 from comtl.saving import ModelFileError
@@ -44,6 +45,10 @@ def counted(write):
     return put
 Checkpoint.save, Checkpoint.save_later = map(counted, (Checkpoint.save, Checkpoint.save_later))
 """
+DRAWN = {}
+exec(PROBLEM, DRAWN)
+X, Y, TASK = (DRAWN[name] for name in ("X", "y", "task"))
+TABLED = np.column_stack([X, TASK])
 MODELS = {
     "BiFactorRegressor": "comtl.BiFactorRegressor(3, tol=1e-7, random_state=0, checkpoint=path)",
     "TriFactorRegressor": (
@@ -60,12 +65,6 @@ MODELS = {
     "MultitaskRegressor": "comtl.MultitaskRegressor(cv=3, checkpoint=path)",
     "with hinges": "comtl.MultitaskRegressor(cv=2, basis='hinges', checkpoint=path)",
 }
-
-
-def problem():
-    names = {}
-    exec(PROBLEM, names)
-    return names["X"], names["y"], names["task"]
 
 
 def built(text, path):
@@ -86,12 +85,11 @@ def test_a_fit_killed_goes_on_to_the_same_result(text, after, tmp_path, caplog):
     )
     assert child.returncode == -signal.SIGKILL
     assert os.listdir(tmp_path) == ["fit.checkpoint"]
-    X, y, task = problem()
     with caplog.at_level(logging.INFO, "comtl"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        resumed = built(text, path).fit(X, y, task=task)
+        resumed = built(text, path).fit(X, Y, task=TASK)
         lines = len(caplog.records)
-        whole = built(text, None).fit(X, y, task=task)
+        whole = built(text, None).fit(X, Y, task=TASK)
     assert not os.listdir(tmp_path)
     assert lines < len(caplog.records) - lines, "begun again rather than gone on"
     np.testing.assert_array_equal(resumed.coef_, whole.coef_)
@@ -106,47 +104,42 @@ def test_a_fit_killed_goes_on_to_the_same_result(text, after, tmp_path, caplog):
         np.testing.assert_array_equal(resumed.objective_history_, whole.objective_history_)
 
 
-def left_behind(path, X, y, task):
+def left_behind(path):
     """A checkpoint of a fit that did not end."""
     model = comtl.BiFactorRegressor(2, random_state=0, checkpoint=path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(progress, "EVERY", 0.0)
         patch.setattr(progress.Checkpoint, "finish", lambda self: None)
-        model.fit(X, y, task=task)
+        model.fit(X, Y, task=TASK)
     assert os.path.exists(path)
     return model
 
 
 @pytest.mark.parametrize("change", ["data", "parameters"])
 def test_a_checkpoint_of_another_fit_is_refused(change, tmp_path):
-    X, y, task = problem()
     path = str(tmp_path / "fit")
-    model = left_behind(path, X, y, task)
-    if change == "data":
-        y = y + 1e-9
-    else:
+    model = left_behind(path)
+    if change == "parameters":
         model.set_params(alpha_task=0.7)
+    y = Y + 1e-9 * (change == "data")
     with pytest.raises(ValueError, match=r"another fit.*remove"):
-        model.fit(X, y, task=task)
-    model.set_params(checkpoint=None).fit(X, y, task=task)
+        model.fit(X, y, task=TASK)
+    model.set_params(checkpoint=None).fit(X, y, task=TASK)
 
 
 def test_what_does_not_matter_may_change(tmp_path):
-    X, y, task = problem()
-    model = left_behind(str(tmp_path / "fit"), X, y, task)
-    model.set_params(verbose=0).fit(X, y, task=task)
+    left_behind(str(tmp_path / "fit")).set_params(verbose=0).fit(X, Y, task=TASK)
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path):
-    X, y, task = problem()
     path = tmp_path / "fit"
-    model = left_behind(str(path), X, y, task)
+    model = left_behind(str(path))
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(ModelFileError):
-        model.fit(X, y, task=task)
-    comtl.BiFactorRegressor(2).fit(X, y, task=task).save(path)
+        model.fit(X, Y, task=TASK)
+    comtl.BiFactorRegressor(2).fit(X, Y, task=TASK).save(path)
     with pytest.raises(ModelFileError, match="no checkpoint"):
-        model.fit(X, y, task=task)
+        model.fit(X, Y, task=TASK)
 
 
 def interrupting(function, after):
@@ -163,18 +156,16 @@ def interrupting(function, after):
 
 
 def test_a_stack_makes_do_with_the_folds_it_has(monkeypatch):
-    X, y, task = problem()
     monkeypatch.setattr(stack, "fit_fold", interrupting(stack.fit_fold, 2))
     with pytest.warns(ConvergenceWarning, match="after 2 of 4 folds"):
-        model = comtl.MultitaskRegressor(cv=4).fit(X, y, task=task)
-    assert model.score(X, y, task=task) > 0.8
+        model = comtl.MultitaskRegressor(cv=4).fit(X, Y, task=TASK)
+    assert model.score(X, Y, task=TASK) > 0.8
 
 
 def test_a_stack_without_a_fold_is_interrupted(monkeypatch):
-    X, y, task = problem()
     monkeypatch.setattr(stack, "fit_fold", interrupting(stack.fit_fold, 0))
     with pytest.raises(KeyboardInterrupt):
-        comtl.MultitaskRegressor(cv=4).fit(X, y, task=task)
+        comtl.MultitaskRegressor(cv=4).fit(X, Y, task=TASK)
 
 
 @pytest.mark.parametrize("member", ["_watched", "_run"])
@@ -182,7 +173,6 @@ def test_no_member_of_a_stack_swallows_an_interruption(member, monkeypatch):
     from comtl.hierarchical.hierarchical_estimators import HierarchicalModel
     from comtl.models.factor_model import FactorFit
 
-    X, y, task = problem()
     seen = []
 
     def stopped(steps):
@@ -199,7 +189,7 @@ def test_no_member_of_a_stack_swallows_an_interruption(member, monkeypatch):
         steps = FactorFit.steps
         monkeypatch.setattr(FactorFit, "steps", lambda *a, **k: stopped(steps(*a, **k)))
     with pytest.raises(KeyboardInterrupt):
-        comtl.MultitaskRegressor(cv=2).fit(X, y, task=task)
+        comtl.MultitaskRegressor(cv=2).fit(X, Y, task=TASK)
     assert len(seen) == 1
 
 
@@ -207,54 +197,42 @@ ALONE = {"task_penalty": "ridge"}  # fitted one by one, not in batches
 
 
 def test_a_search_makes_do_with_the_batches_it_has(monkeypatch):
-    X, y, task = problem()
     monkeypatch.setattr(grid, "_batch", interrupting(grid._batch, 1))
     search = comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=4, random_state=0)
     with pytest.warns(ConvergenceWarning, match="so far decides"):
-        search.fit(X, y, task=task)
+        search.fit(X, Y, task=TASK)
     assert search.best_params_["n_components"] == 2
     known = np.isfinite(search.cv_results_["mean_test_score"])
     assert known.tolist() == [False, False, True, True]
     monkeypatch.setattr(grid, "_batch", interrupting(grid._batch, 0))
     with pytest.raises(KeyboardInterrupt):
-        search.fit(X, y, task=task)
+        search.fit(X, Y, task=TASK)
 
 
-def test_a_search_makes_do_with_the_folds_it_has(monkeypatch):
-    X, y, task = problem()
-    monkeypatch.setattr(grid.Fold, "losses", interrupting(grid.Fold.losses, 5))
+@pytest.mark.parametrize("after", [5, 9])
+def test_a_search_makes_do_with_the_folds_it_has(after, monkeypatch):
+    monkeypatch.setattr(grid.Fold, "losses", interrupting(grid.Fold.losses, after))
     search = comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=4, random_state=0, **ALONE)
     with pytest.warns(ConvergenceWarning, match="so far decides"):
-        search.fit(X, y, task=task)
+        search.fit(X, Y, task=TASK)
     assert search.best_params_["n_components"] == 2
-    assert search.score(X, y, task=task) > 0.8
+    assert search.score(X, Y, task=TASK) > 0.8
+    # After nine, the screening of all settings is done and kept.
+    assert after == 5 or np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_search_that_nobody_interrupts_is_silent(n_jobs):
-    X, y, task = problem()
     search = comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=3, n_jobs=n_jobs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        search.fit(X, y, task=task)
-
-
-def test_a_search_keeps_its_screening(monkeypatch):
-    X, y, task = problem()
-    monkeypatch.setattr(grid.Fold, "losses", interrupting(grid.Fold.losses, 9))
-    search = comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=4, random_state=0, **ALONE)
-    with pytest.warns(ConvergenceWarning, match="so far decides"):
-        search.fit(X, y, task=task)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+        search.fit(X, Y, task=TASK)
 
 
 def test_an_interrupted_fit_leaves_its_checkpoint(tmp_path, monkeypatch):
-    from comtl.models import factor_model as base
-
-    X, y, task = problem()
     path = str(tmp_path / "fit")
     model = comtl.BiFactorRegressor(3, tol=1e-9, random_state=0, checkpoint=path)
-    alternate = base.alternate
+    alternate = engine.alternate
 
     def stopped(*args):
         for step in alternate(*args):
@@ -263,13 +241,13 @@ def test_an_interrupted_fit_leaves_its_checkpoint(tmp_path, monkeypatch):
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(base, "alternate", stopped)
+        patch.setattr(engine, "alternate", stopped)
         with pytest.warns(ConvergenceWarning, match="Interrupted after sweep 4"):
-            model.fit(X, y, task=task)
+            model.fit(X, Y, task=TASK)
     assert model.n_iter_ == 4
     assert os.path.exists(path)
-    model.fit(X, y, task=task)
-    whole = comtl.BiFactorRegressor(3, tol=1e-9, random_state=0).fit(X, y, task=task)
+    model.fit(X, Y, task=TASK)
+    whole = comtl.BiFactorRegressor(3, tol=1e-9, random_state=0).fit(X, Y, task=TASK)
     np.testing.assert_array_equal(model.coef_, whole.coef_)
     assert not os.path.exists(path)
 
@@ -297,31 +275,27 @@ class Recorder:
         self.down += 1
 
 
-def tabled():
-    X, y, task = problem()
-    return np.column_stack([X, task]), y
-
-
 def test_callbacks_see_every_sweep():
-    X, y = tabled()
     seen = Recorder()
-    model = comtl.BiFactorRegressor(3, task_column=8, random_state=0).set_callbacks(seen).fit(X, y)
+    model = (
+        comtl.BiFactorRegressor(3, task_column=8, random_state=0).set_callbacks(seen).fit(TABLED, Y)
+    )
     assert seen.names == ["fit", *["sweep"] * (model.n_iter_ + 1), "fit"]
     assert seen.down == 1
-    assert seen.scores[-1] == model.score(X, y)
+    assert seen.scores[-1] == model.score(TABLED, Y)
     assert seen.scores[-1] > seen.scores[0]
 
 
 def test_callbacks_may_stop_a_fit():
-    X, y = tabled()
     seen = Recorder(stop_after=4)
-    model = comtl.BiFactorRegressor(3, task_column=8, random_state=0).set_callbacks(seen).fit(X, y)
+    model = (
+        comtl.BiFactorRegressor(3, task_column=8, random_state=0).set_callbacks(seen).fit(TABLED, Y)
+    )
     assert model.n_iter_ == 2
     assert not model.converged_
 
 
 def test_callbacks_see_folds_steps_and_fits():
-    X, y = tabled()
     for model, name in (
         (comtl.MultitaskRegressor(cv=3, task_column=8), "fold"),
         (comtl.HierarchicalRegressor(task_column=8, max_iter=5), "step"),
@@ -331,21 +305,19 @@ def test_callbacks_see_folds_steps_and_fits():
         seen = Recorder()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.set_callbacks(seen).fit(X, y)
+            model.set_callbacks(seen).fit(TABLED, Y)
         assert seen.names[0] == seen.names[-1] == "fit"
         assert seen.names.count(name) >= 3
 
 
 def test_a_stack_may_be_stopped_by_a_callback():
-    X, y = tabled()
     model = comtl.MultitaskRegressor(cv=4, task_column=8).set_callbacks(Recorder(stop_after=3))
-    assert model.fit(X, y).score(X, y) > 0.8
+    assert model.fit(TABLED, Y).score(TABLED, Y) > 0.8
 
 
 def test_the_progress_bar_of_scikit_learn_works(tmp_path):
     from sklearn.callback import ProgressBar
 
-    X, y = tabled()
-    model = comtl.BiFactorRegressor(3, task_column=8).set_callbacks(ProgressBar()).fit(X, y)
+    model = comtl.BiFactorRegressor(3, task_column=8).set_callbacks(ProgressBar()).fit(TABLED, Y)
     model.save(tmp_path / "m.comtl")
     assert "_skl_callbacks" not in vars(comtl.load(tmp_path / "m.comtl"))
