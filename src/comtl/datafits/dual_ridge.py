@@ -47,28 +47,14 @@ def dual_is_cheaper(X: Any, observations: float, width: int, passes: float) -> b
     return bool(observations**2 / 3.0 <= passes * 2.0 * entries * width)
 
 
+@dataclass(frozen=True, eq=False)
 class RowRidge:
     """Dual ridge regression: the feature step's unknowns ``(Q, u, b)`` from their right sides."""
 
-    def __init__(
-        self,
-        datafit: RowsDatafit,
-        curvature: np.ndarray,
-        loadings: np.ndarray,
-        penalty: FeaturePenalty,
-    ) -> None:
-        self.datafit, self.loadings, self.penalty = datafit, loadings, penalty
-        self.width = loadings.shape[1] - int(np.isfinite(penalty.shared))
-        # (αI - NNᵀ)⁻¹ = (I + N (αI - NᵀN)⁻¹ Nᵀ) / α
-        low = penalty.low_rank
-        self._inner = np.linalg.inv(penalty.alpha * np.eye(low.shape[1]) - low.T @ low)
-        self._root = np.sqrt(np.maximum(curvature, 0.0))
-        kernel = self._kernel()
-        kernel *= self._root[:, None]
-        kernel *= self._root
-        self.largest = float(np.diagonal(kernel).max(initial=0.0))
-        kernel.reshape(-1)[:: len(kernel) + 1] += 1.0
-        self._matrix = kernel
+    datafit: RowsDatafit
+    curvature: np.ndarray
+    loadings: np.ndarray
+    penalty: FeaturePenalty
 
     @classmethod
     def of(
@@ -87,7 +73,23 @@ class RowRidge:
         if not dual_is_cheaper(datafit.design.X, obs, loadings.shape[1], passes):
             return None
         ridge = cls(datafit, curvature, loadings, penalty)
-        return ridge if ridge.largest <= MAX_CONDITION else None
+        largest = np.diagonal(ridge._matrix).max(initial=0.0)
+        return ridge if largest <= MAX_CONDITION else None
+
+    @property
+    def width(self) -> int:
+        """Columns of the loadings but for that of the shared weights."""
+        return self.loadings.shape[1] - int(np.isfinite(self.penalty.shared))
+
+    @cached_property
+    def _root(self) -> np.ndarray:
+        return np.sqrt(np.maximum(self.curvature, 0.0))
+
+    @cached_property
+    def _inner(self) -> np.ndarray:
+        """``C`` of ``(αI - NNᵀ)⁻¹ = (I + N C Nᵀ) / α``."""
+        alpha, low = self.penalty.alpha, self.penalty.low_rank
+        return np.linalg.inv(alpha * np.eye(low.shape[1]) - low.T @ low)
 
     @cached_property
     def _factor(self) -> tuple[np.ndarray, bool]:
@@ -101,24 +103,26 @@ class RowRidge:
     def _solved(self, values: np.ndarray) -> np.ndarray:
         return linalg.cho_solve(self._factor, values, check_finite=False)
 
-    def _kernel(self) -> np.ndarray:
-        """What the penalty's inverse makes of the rows' products."""
+    @cached_property
+    def _matrix(self) -> np.ndarray:
+        """``I + C^½ K C^½``; ``K`` is what the penalty's inverse makes of the rows' products."""
         fit, penalty = self.datafit, self.penalty
         kernel = np.zeros_like(fit.products)
         if self.width:
-            factor = np.repeat(self.loadings[:, : self.width], np.diff(fit.offsets), axis=0)
+            factor = self.loadings[fit.codes, : self.width]
             related = (factor / penalty.alpha) @ factor.T
+            products = fit.products
             if penalty.low_rank.shape[1]:
                 latent = fit.latent(penalty.low_rank)
-                related *= fit.products + (latent @ self._inner) @ latent.T
-            else:
-                related *= fit.products
-            kernel += related
+                products = products + (latent @ self._inner) @ latent.T
+            kernel += related * products
         if np.isfinite(penalty.shared):
             kernel += fit.products / penalty.shared
         if np.isfinite(penalty.level):
-            task = np.repeat(np.arange(fit.n_tasks), np.diff(fit.offsets))
-            kernel += (task[:, None] == task) / penalty.level
+            kernel += (fit.codes[:, None] == fit.codes) / penalty.level
+        kernel *= self._root[:, None]
+        kernel *= self._root
+        kernel.reshape(-1)[:: len(kernel) + 1] += 1.0
         return kernel
 
     def _over_penalty(self, matrix: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -158,25 +162,20 @@ class TaskKernels:
 
     @classmethod
     def of(
-        cls,
-        design: Design,
-        rows: np.ndarray | None,
-        curvature: np.ndarray,
-        offsets: np.ndarray,
-        sizes: tuple[float, float],
+        cls, datafit: RowsDatafit, curvature: np.ndarray, alpha: float, level: float
     ) -> TaskKernels | None:
-        """Kernels for factors ``sizes`` of products and constant; None where they are too large."""
-        counts = np.diff(offsets)
-        tasks, most = len(counts), int(counts.max(initial=0))
-        if most > min(MAX_TASK_ROWS, design.shape[1]) or tasks * most**2 > MAX_KERNEL_NUMBERS:
+        """Kernels under these penalties; None where they are too large or lose too many digits."""
+        design, offsets, codes = datafit.design, datafit.offsets, datafit.codes
+        tasks, most = datafit.n_tasks, int(np.diff(offsets).max(initial=0))
+        if on_device(datafit.y) or most > min(MAX_TASK_ROWS, design.shape[1]):
             return None
-        X, levels, square = scaled_rows(design, rows)
+        if tasks * most**2 > MAX_KERNEL_NUMBERS:
+            return None
+        X, levels, square = scaled_rows(design, datafit.rows)
         kernels = np.zeros((tasks, most, most))
         for task, (start, stop) in enumerate(pairwise(offsets)):
             kernel = inner_products(X[start:stop], levels[start:stop], square)
-            count = stop - start
-            kernels[task, :count, :count] = sizes[0] * kernel + sizes[1]
-        codes = np.repeat(np.arange(tasks), counts)
+            kernels[task, : stop - start, : stop - start] = kernel / alpha + 1.0 / level
         position = np.arange(len(codes)) + most * codes - offsets[:-1][codes]
         root = np.zeros((tasks, most))
         root.reshape(-1)[position] = np.sqrt(np.maximum(curvature, 0.0))
@@ -205,22 +204,6 @@ class TaskRidge:
     alpha: float
     level: float
     shared: float | None
-
-    @classmethod
-    def of(
-        cls,
-        datafit: RowsDatafit,
-        curvature: np.ndarray,
-        alpha: float,
-        level: float,
-        shared: float | None,
-    ) -> TaskRidge | None:
-        """None where the kernels are too large, or lose too many digits."""
-        if on_device(datafit.y):
-            return None
-        obs = datafit.rows, curvature, datafit.offsets
-        kernels = TaskKernels.of(datafit.design, *obs, (1.0 / alpha, 1.0 / level))
-        return None if kernels is None else cls(datafit, kernels, alpha, level, shared)
 
     @cached_property
     def _identity(self) -> np.ndarray:

@@ -55,7 +55,7 @@ class RowsDatafit(Datafit):
         self.n_weighted = float(namespace(y).sum(weights))
         codes = np.repeat(np.arange(self.n_tasks, dtype=np.int32), np.diff(offsets))
         self._last: tuple[Array, Array] | None = None
-        self._codes = namespace(y).asarray(codes) if on_device(y) else codes
+        self.codes = namespace(y).asarray(codes) if on_device(y) else codes
 
     @cached_property
     def blocks(self) -> RowBlocks:
@@ -121,9 +121,9 @@ class RowsDatafit(Datafit):
     def _mixed(self, loadings: Array, obs: slice) -> Array:
         """Loadings of each observation's task; keep on a device, where gathering is slow."""
         if not on_device(self.y):
-            return namespace(loadings).take(loadings, self._codes[obs], axis=0)
+            return namespace(loadings).take(loadings, self.codes[obs], axis=0)
         if self._last is None or self._last[0] is not loadings:
-            self._last = loadings, namespace(loadings).take(loadings, self._codes, axis=0)
+            self._last = loadings, namespace(loadings).take(loadings, self.codes, axis=0)
         return self._last[1]
 
     def run(
@@ -141,7 +141,7 @@ class RowsDatafit(Datafit):
         result = xp.empty(self.y.shape, dtype=self.y.dtype)
 
         def keep(obs: slice, score: Array) -> Array:
-            level = xp.take(base, self._codes[obs], axis=0)
+            level = xp.take(base, self.codes[obs], axis=0)
             value = result[obs] = values(obs, score + level)
             return value
 
@@ -164,7 +164,7 @@ class RowsDatafit(Datafit):
 
     @cached_property
     def _task_blocks(self) -> TaskBlocks:
-        return TaskBlocks(self.blocks, self._codes, self.n_tasks)
+        return TaskBlocks(self.blocks, self.codes, self.n_tasks)
 
     def _by_task_blocks(self, loadings: Array, back: Array | None) -> bool:
         """Whether rows rather meet the weights of their own task than all columns."""
@@ -208,7 +208,7 @@ class RowsDatafit(Datafit):
             parts = [block.forward(lifted) for block in self.blocks.chunk(number)]
             latent = xp.concat(parts, axis=0) if len(parts) > 1 else parts[0]
             obs = slice(start, stop)
-            codes = self._codes[obs]
+            codes = self.codes[obs]
             return first, last, work(obs, codes, offsets, latent - constant[None, :])
 
         totals = [xp.zeros((self.n_tasks, *size), dtype=features.dtype) for size in sizes]
@@ -341,9 +341,10 @@ class RowsLocalQuadratic(LocalQuadratic):
         return product, sums
 
     def task_ridge(self, alpha: float, level: float, shared: float | None) -> TaskSolve | None:
-        from .dual_ridge import TaskRidge
+        from .dual_ridge import TaskKernels, TaskRidge
 
-        return TaskRidge.of(self.datafit, self.curvature, alpha, level, shared)
+        kernels = TaskKernels.of(self.datafit, self.curvature, alpha, level)
+        return None if kernels is None else TaskRidge(self.datafit, kernels, alpha, level, shared)
 
     def row_ridge(self, loadings: Array, penalty: FeaturePenalty, passes: float) -> RowSolve | None:
         from .dual_ridge import RowRidge
