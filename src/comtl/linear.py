@@ -11,6 +11,7 @@ from scipy import sparse
 
 from .arrays import (
     Array,
+    asarray_like,
     is_device_sparse,
     namespace,
     on_device,
@@ -120,19 +121,18 @@ class ColumnWeights:
 
     def table(self, X: Any) -> Array:
         """Score of each row for every column, ``(n, T)``."""
-        columns, loadings = self._columns()
+        columns, loadings, intercepts = *self._columns(), self.intercepts
         if on_device(X):
-            rows, columns, loadings, intercepts = one_type(X, columns, loadings, self.intercepts)
-            blocks = RowBlocks(rows)
-            with np.errstate(invalid="ignore", over="ignore"):
-                scores = blocks.forward(columns) @ loadings.T + intercepts
-                if self.residual is None:
-                    return scores
-                return scores + blocks.forward(one_type(rows, self.residual.toarray())[1].T)
+            X, columns, loadings, intercepts = one_type(X, columns, loadings, intercepts)
+        blocks = RowBlocks(X)
         with np.errstate(invalid="ignore", over="ignore"):
-            scores = RowBlocks(X).forward(columns) @ loadings.T
-            scores += self.intercepts
-        return scores if self.residual is None else scores + (self.residual @ X.T).T
+            scores = blocks.forward(columns) @ loadings.T
+            scores += intercepts
+            if self.residual is None:
+                return scores
+            if not on_device(X):
+                return scores + (self.residual @ X.T).T
+            return scores + blocks.forward(one_type(X, self.residual.toarray())[1].T)
 
     def _beyond(self, X: Any, codes: np.ndarray) -> np.ndarray:
         beyond = np.zeros(len(codes), dtype=self.shared.dtype)
@@ -147,17 +147,14 @@ class ColumnWeights:
     def with_means(self, groups: np.ndarray) -> ColumnWeights:
         """Append the mean of the columns in each of the groups, (n_groups, T); zeros for none."""
         share = groups / np.maximum(groups.sum(axis=1, keepdims=True), 1)
-        xp, residual = namespace(self.task_factor), self.residual
-        if on_device(self.task_factor):
-            residual = None if residual is None else residual.with_means(share)
-            share = xp.asarray(share, dtype=self.task_factor.dtype)
-            return self._below(share @ self.task_factor, share @ self.intercepts, residual)
-        share = share.astype(self.task_factor.dtype)
-        if residual is not None:
-            residual = sparse.csr_array(
-                sparse.vstack([residual, sparse.csr_array(share) @ residual])
-            )
-        return self._below(share @ self.task_factor, share @ self.intercepts, residual)
+        factor, residual = self.task_factor, self.residual
+        if residual is not None and on_device(factor):
+            residual = residual.with_means(share)
+        elif residual is not None:
+            means = sparse.csr_array(share.astype(factor.dtype)) @ residual
+            residual = sparse.csr_array(sparse.vstack([residual, means]))
+        share = asarray_like(share, factor, factor.dtype)
+        return self._below(share @ factor, share @ self.intercepts, residual)
 
     def _below(self, task_factor: Array, intercepts: Array, residual: Any) -> ColumnWeights:
         xp = namespace(self.task_factor)
@@ -170,20 +167,23 @@ class ColumnWeights:
 
     def joined(self, task_factor: Array, intercepts: Array, residual: Any) -> ColumnWeights:
         """Append columns on the same directions; ``residual`` is that of the new ones, or None."""
-        features = self.directions.shape[0]
-        if on_device(self.task_factor) and (self.residual is not None or residual is not None):
-            own, other = (
-                RowSparse.none(n, features, self.shared) if r is None else r
-                for n, r in ((self.n_columns, self.residual), (intercepts.shape[0], residual))
-            )
-            return self._below(task_factor, intercepts, own.below(other))
         if self.residual is None and residual is None:
             return self._below(task_factor, intercepts, None)
-        parts = [
-            sparse.csr_array((n, features), dtype=self.shared.dtype) if r is None else r
-            for n, r in ((self.n_columns, self.residual), (len(intercepts), residual))
-        ]
-        return self._below(task_factor, intercepts, sparse.csr_array(sparse.vstack(parts)))
+        sizes = self.n_columns, intercepts.shape[0]
+        own, new = (
+            self._no_residual(size) if part is None else part
+            for size, part in zip(sizes, (self.residual, residual), strict=True)
+        )
+        if on_device(self.shared):
+            return self._below(task_factor, intercepts, own.below(new))
+        return self._below(task_factor, intercepts, sparse.csr_array(sparse.vstack([own, new])))
+
+    def _no_residual(self, columns: int) -> Any:
+        dtype, features = self.shared.dtype, self.shared.shape[0]
+        if not on_device(self.shared):
+            return sparse.csr_array((columns, features), dtype=dtype)
+        empty = namespace(self.shared).zeros((0, features), dtype=dtype)
+        return RowSparse(np.full(columns, -1), empty)
 
 
 @saved
@@ -260,17 +260,12 @@ class OutputColumns:
 
     def by_task(self, values: Array) -> Array:
         """Values of the columns for each task, beyond two classes for each task and class."""
-        index = self.index
+        index, xp = self.index, namespace(values)
         if index is None:
             return values
-        if on_device(values):
-            xp = namespace(values)
-            blank = xp.zeros((1, *values.shape[1:]), dtype=values.dtype)
-            flat = take(xp.concat([values, blank], axis=0), index.ravel() % (values.shape[0] + 1))
-            return xp.reshape(flat, (*index.shape, *values.shape[1:]))
-        table = np.zeros((*index.shape, *values.shape[1:]), dtype=values.dtype)
-        table[self.task, self.label] = values
-        return table
+        blank = xp.zeros((1, *values.shape[1:]), dtype=values.dtype)
+        flat = take(xp.concat([values, blank], axis=0), index.ravel() % (values.shape[0] + 1))
+        return xp.reshape(flat, (*index.shape, *values.shape[1:]))
 
     def joined(self, new: OutputColumns, n_tasks: int) -> OutputColumns:
         """Append columns of further tasks to those of ``n_tasks``."""
@@ -354,24 +349,10 @@ _PAIR_CELLS = 2**24
 
 @dataclass(frozen=True, eq=False)
 class RowSparse:
-    """Matrix of tasks by features, most of whose rows are zero.
+    """Matrix of tasks by features, most of whose rows are zero."""
 
-    Parameters
-    ----------
-    places : ndarray of shape (T,)
-        Number of a task's row among ``rows``; -1 for a task without one.
-    rows : array of shape (m, P)
-        Rows that are not zero.
-    """
-
-    places: np.ndarray
-    rows: Array
-
-    @classmethod
-    def none(cls, tasks: int, features: int, like: Array) -> RowSparse:
-        """Tasks without rows."""
-        empty = namespace(like).zeros((0, features), dtype=like.dtype)
-        return cls(np.full(tasks, -1), empty)
+    places: np.ndarray  # (T,): number of a task's row among the rows; -1 for a task without one
+    rows: Array  # (m, P): those that are not zero
 
     @property
     def shape(self) -> tuple[int, int]:

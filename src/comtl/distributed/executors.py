@@ -13,7 +13,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 Future = Any
@@ -65,26 +64,21 @@ class Workers(ABC):
         """Sum of all, made in a tree; of a few ``small`` values it is made here."""
         while len(handles) > self.branches:
             starts, size = range(0, len(handles), self.branches), self.branches
-            groups = [handles[start : start + size] for start in starts]
-            handles = self.map(partial(_added, add), groups)
+            handles = self.map(add, [handles[start : start + size] for start in starts])
         if small:
             return add(self.values(handles))
-        return self.values(self.map(partial(_added, add), [handles]))[0]
+        return self.values(self.map(add, [handles]))[0]
 
     def each(self, handles: list[Future]) -> list[Any]:
-        return self.total(concat_lists, self.map(_alone, handles))
-
-
-def _added(add: Callable[[list[Any]], Any], values: list[Any]) -> Any:
-    return add(values)
+        """Values of all handles; small ones come in lists, so that they are few messages."""
+        return self.total(_concatenated, self.map(_alone, handles))
 
 
 def _alone(value: Any) -> list[Any]:
     return [value]
 
 
-def concat_lists(lists: list[list[Any]]) -> list[Any]:
-    """Lists of all partitions as one."""
+def _concatenated(lists: list[list[Any]]) -> list[Any]:
     return [value for values in lists for value in values]
 
 

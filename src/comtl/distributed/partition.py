@@ -45,14 +45,11 @@ class Partition:
         self.obs, self.columns_in, self.names = obs, columns_in, names
         self._made: dict[str, tuple[Any, Any]] = {}
 
-    def __sizeof__(self) -> int:  # By which Dask knows how much memory is in use.
-        return self.nbytes
-
     def __reduce__(self) -> Any:
         return Partition, (self.obs, self.columns_in, self.names)
 
-    @property
-    def nbytes(self) -> int:
+    def __sizeof__(self) -> int:
+        """Bytes by which Dask knows how much memory is in use."""
         X: Any = self.obs.X
         rows = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
         parts = [*rows, self.obs.y, self.obs.weights, self.obs.offsets]
@@ -137,29 +134,22 @@ def read_partition(
     return Partition(obs, schema.n_features_in_, names)
 
 
-def summarize(piece: Partition) -> list[PartitionSummary]:
-    """What is to be known of a piece, ready to be joined with others."""
+def summarize(piece: Partition) -> PartitionSummary:
+    """What is to be known of a piece."""
     obs = piece.obs
     X: Any = obs.X
     packed = sparse.issparse(X)
-    return [
-        PartitionSummary(
-            obs.tasks,
-            np.diff(obs.offsets),
-            obs.classes,
-            None if obs.classes is None else obs.seen,
-            obs.X.shape,
-            obs.dtype,
-            int(X.nnz) if packed else X.size,
-            packed,
-            obs.multi_output,
-            complete_table(obs, obs.y) is not None,
-            piece.columns_in,
-            piece.names,
-        )
-    ]
-
-
-def fingerprint(piece: Partition) -> list[str]:
-    """What tells the observations of a piece from others."""
-    return [piece.obs.fingerprint]
+    return PartitionSummary(
+        obs.tasks,
+        np.diff(obs.offsets),
+        obs.classes,
+        None if obs.classes is None else obs.seen,
+        obs.X.shape,
+        obs.dtype,
+        int(X.nnz) if packed else X.size,
+        packed,
+        obs.multi_output,
+        complete_table(obs, obs.y) is not None,
+        piece.columns_in,
+        piece.names,
+    )

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import joblib
@@ -20,13 +21,12 @@ from ..losses import Loss
 from ..rows.observations import Observations, check_classes
 from ..rows.reading import read_tasks
 from .dask_collections import current_workers, partitions
-from .executors import Future, Workers, concat_lists
+from .executors import Future, Workers
 from .partition import (
     LabelEncoding,
     Partition,
     PartitionError,
     PartitionSummary,
-    fingerprint,
     read_partition,
     summarize,
 )
@@ -136,13 +136,14 @@ class PartitionedData:
         """Bytes of the features."""
         return self.dtype.itemsize * self.nnz
 
-    def _run(self, add: Any, work: Any) -> Any:
+    def _each(self, name: str) -> list[Any]:
+        """An attribute of the observations of every partition."""
         workers = self.workers
-        return workers.total(add, workers.map(work, self.pieces))
+        return workers.each(workers.map(attrgetter(f"obs.{name}"), self.pieces))
 
     @cached_property
     def weight(self) -> float:
-        return float(self._run(sum, _weight))
+        return sum(self._each("weight"))
 
     def average(self, measure: Callable[[Observations], float]) -> float:
         workers = self.workers
@@ -153,15 +154,11 @@ class PartitionedData:
 
     @cached_property
     def max_abs(self) -> float:
-        return self._run(max, _reach)
+        return max(self._each("max_abs"))
 
     @cached_property
     def fingerprint(self) -> str:
-        return joblib.hash(self._run(concat_lists, fingerprint))
-
-
-def _weight(piece: Partition) -> float:
-    return piece.obs.weight
+        return joblib.hash(self._each("fingerprint"))
 
 
 def _measured(
@@ -169,10 +166,6 @@ def _measured(
 ) -> tuple[float, float]:
     obs, _ = piece.encoded(encoding)
     return measure(obs), obs.weight
-
-
-def _reach(piece: Partition) -> float:
-    return piece.obs.max_abs
 
 
 def read_partitions(
@@ -193,7 +186,7 @@ def read_partitions(
     recipes = partitions(X, y=y, task=task, sample_weight=sample_weight)
     workers = current_workers()
     pieces = _read(workers, schema, recipes, chosen, options)
-    summaries = workers.total(concat_lists, workers.map(summarize, pieces))
+    summaries = workers.each(workers.map(summarize, pieces))
     schema.n_features_in_ = summaries[0].columns_in
     if summaries[0].names is not None:
         schema.feature_names_in_ = summaries[0].names

@@ -6,7 +6,8 @@ that it has rows of. What comes back is added up on the way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..factors import Factors
 from ..rows.design import Covariance
 from . import kernels
 from .executors import Future, Workers
-from .sums import Sums
+from .kernels import Sums
 
 MAX_PARTITIONS_PER_TASK = 4
 """Partitions that a task has rows in, on average, from which all tasks go to every worker."""
@@ -26,35 +27,31 @@ MAX_LOCAL_NUMBERS = 2**18
 """Numbers up to which what the partitions say is added up here, with no task for it."""
 
 
+@dataclass(eq=False)
 class PartitionedDatafit(Datafit):
     """Observations in partitions, in the terms of a fit; ``labels`` pool the tasks of each."""
 
+    workers: Workers
+    pieces: list[Future]
+    task_index: list[np.ndarray]  # numbers of the tasks of each partition
+    spec: kernels.FitSpec
+    n_features: int
+    n_tasks: int
+    n_weighted: float
+    make_covariance: Callable[[], Covariance]
+    labels: Sequence[np.ndarray | None]
+
     name = "partitions"
 
-    def __init__(
-        self,
-        workers: Workers,
-        pieces: list[Future],
-        task_index: list[np.ndarray],
-        spec: kernels.FitSpec,
-        size: tuple[int, int],
-        n_weighted: float,
-        covariance: Callable[[], Covariance],
-        labels: list[np.ndarray] | None = None,
-    ) -> None:
-        self.workers, self.pieces = workers, pieces
-        self.task_index = task_index  # numbers of the tasks of each partition
-        self.spec, self.loss = spec, spec.loss
-        self.n_features, self.n_tasks = size
-        self.n_weighted, self._covariance = n_weighted, covariance
-        self.labels = [None] * len(pieces) if labels is None else labels
-        self._entries = sum(map(len, task_index))
+    def __post_init__(self) -> None:
+        self.loss = self.spec.loss
         self.curvatures: Array | None = None  # of a quadratic loss: the same at every point
-        self._spec = workers.scatter(spec)
+        self._entries = sum(map(len, self.task_index))
+        self._spec = self.workers.scatter(self.spec)
 
     @cached_property
     def covariance(self) -> Covariance:
-        return self._covariance()
+        return self.make_covariance()
 
     def run(
         self,
@@ -85,15 +82,12 @@ class PartitionedDatafit(Datafit):
 
     def with_tasks_pooled(self, labels: np.ndarray, count: int) -> PartitionedDatafit:
         own = [labels[task_index] for task_index in self.task_index]
-        return PartitionedDatafit(
-            self.workers,
-            self.pieces,
-            [np.unique(part) for part in own],
-            self.spec,
-            (self.n_features, count),
-            self.n_weighted,
-            lambda: self.covariance,
-            own,
+        return replace(
+            self,
+            task_index=[np.unique(part) for part in own],
+            n_tasks=count,
+            make_covariance=lambda: self.covariance,
+            labels=own,
         )
 
     def losses(self, weights: Array, intercepts: Array) -> Array:

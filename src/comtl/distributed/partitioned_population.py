@@ -18,11 +18,10 @@ from ..hierarchical.task_data import TaskGrams
 from ..linear import Scaling
 from ..losses import Logistic, Squared
 from ..rows.design import Design
-from .kernels import FitSpec
+from .kernels import FitSpec, Sums
 from .partition import Partition
 from .partitioned_data import PartitionedData
 from .partitioned_problem import partitioned_units, table_grams, task_grams
-from .sums import Sums
 
 
 @dataclass(frozen=True, eq=False)

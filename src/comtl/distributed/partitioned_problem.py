@@ -27,12 +27,10 @@ from ..rows.design import (
     standard_units,
 )
 from . import kernels
-from .executors import concat_lists
-from .kernels import FitSpec
+from .kernels import FitSpec, Sums
 from .partition import LabelEncoding, Partition
 from .partitioned_data import PartitionedData
 from .partitioned_datafit import PartitionedDatafit
-from .sums import Sums
 
 
 def partitioned_units(
@@ -134,9 +132,11 @@ def _datafit(
         data.pieces,
         data.task_index,
         spec,
-        (features, tasks),
+        features,
+        tasks,
         weight,
         lambda: pooled_covariance(data, spec),
+        [None] * len(data.pieces),
     )
 
 
@@ -169,8 +169,8 @@ def pooled_covariance(data: PartitionedData, spec: FitSpec) -> Covariance:
         found = workers.map(kernels.moments, data.pieces, data.firsts, common=common)
         total, weight = workers.total(summed, found)
         return Covariance.of_moments(total / weight)
-    found = workers.map(kernels.samples, data.pieces, data.firsts, common=common)
-    rows, weights, positions = zip(*workers.total(concat_lists, found), strict=True)
+    found = workers.map(kernels.sample, data.pieces, data.firsts, common=common)
+    rows, weights, positions = zip(*workers.each(found), strict=True)
     order = np.argsort(np.concatenate(positions))
     together = sparse.csr_array(sparse.vstack(rows)) if data.packed else np.concatenate(rows)
     design = Design(together[order], units.shift, units.inverse_scale)

@@ -30,7 +30,7 @@ def by_partition(method: Callable[..., Any]) -> Callable[..., Any]:
         task = arguments.pop("task", None)
         if not is_partitioned(X, task):
             return method(self, X, *args, **kwargs)
-        from ..distributed.predicting import call_by_partition
+        from ..distributed.dask_collections import call_by_partition
 
         del arguments["self"], arguments["X"]
         return call_by_partition(partial(_call, method.__name__, arguments), self, X, task)
@@ -311,7 +311,7 @@ def mean_over_columns(
 ) -> float:
     """Metric of one column, or its mean over the columns of a table with missing entries.
 
-    Columns with too few observations for the metric, fewer than ``floor``, are left out.
+    Columns with too few observations for the metric, fewer than ``least``, are left out.
     """
     if truth.ndim == 1:
         return float(metric(truth, guess, sample_weight=sample_weight))
