@@ -39,8 +39,8 @@ def no_work(monkeypatch):
     def never(*args, **kwargs):
         raise AssertionError("the fit began before the input was checked")
 
-    monkeypatch.setattr(comtl.models.factor_model, "alternate", never)
-    monkeypatch.setattr(comtl.models.factor_model, "start_state", never)
+    monkeypatch.setattr(comtl.engine.problem, "alternate", never)
+    monkeypatch.setattr(comtl.engine.problem, "start_state", never)
 
 
 def test_good_input_does_begin(no_work):

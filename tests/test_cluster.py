@@ -120,7 +120,7 @@ def test_many_settings_run_side_by_side(table, client):
 
 def during(fit, fault, sweep=1):
     """Run a fit, and a fault once a sweep is done."""
-    from comtl.models import factor_model as base
+    from comtl.engine import problem as base
 
     steps = base.alternate
 

@@ -27,6 +27,7 @@ from comtl.distributed import partitioned_input as partitioned_rows
 from comtl.distributed import partitioned_problem
 from comtl.distributed.dask_collections import partitions
 from comtl.engine import problem as problem_module
+from comtl.rows import design
 from comtl.rows.fit_input import FitInput
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -67,6 +68,20 @@ ORDERS = {
 }
 
 
+def both(model, chunks, X, y, rtol=1e-8, **others):
+    """The same model of one table and of its partitions, and what ``predict`` takes of these."""
+    whole = clone(model).fit(X, y, **others)
+    dX, dy, *lazy = cut(chunks, X, y, *others.values())
+    lazy = dict(zip(others, lazy, strict=True))
+    part = clone(model).fit(dX, dy, **lazy)
+    assert_same(whole, part, rtol)
+    return whole, part, (dX, lazy.get("task"))
+
+
+def classes_of(y, kinds):
+    return np.digitize(y, [0.0] if kinds == 2 else [-1.0, 1.0])
+
+
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("chunks", [N, 170, 40])
 @pytest.mark.parametrize("grams", [True, False])
@@ -75,12 +90,8 @@ def test_any_partitioning_gives_the_model_of_one_table(table, order, chunks, gra
         on_rows(monkeypatch)
     X, y, task, weights = (a[ORDERS[order](table[2])] for a in table)
     model = BiFactorRegressor(3, max_iter=5, tol=0.0, random_state=0)
-    whole = model.fit(X, y, task=task, sample_weight=weights)
-    part = BiFactorRegressor(3, max_iter=5, tol=0.0, random_state=0)
-    dX, dy, dt, dw = cut(chunks, X, y, task, weights)
-    part.fit(dX, dy, task=dt, sample_weight=dw)
+    whole, part, _ = both(model, chunks, X, y, task=task, sample_weight=weights)
     assert part.solver_["rows"] == ("gram" if grams else "partitions")
-    assert_same(whole, part)
     assert_allclose(part.objective_history_, whole.objective_history_, rtol=1e-10)
 
 
@@ -98,10 +109,8 @@ def test_any_partitioning_gives_the_model_of_one_table(table, order, chunks, gra
 def test_any_model_without_grams(table, model, monkeypatch):
     on_rows(monkeypatch)
     X, y, task, weights = (a[ORDERS["random"](table[2])] for a in table)
-    whole = clone(model).fit(X, y, task=task, sample_weight=weights)
-    part = clone(model).fit(*cut(130, X, y), task=task, sample_weight=weights)
+    whole, part, _ = both(model, 130, X, y, task=task, sample_weight=weights)
     assert part.solver_["rows"] == "partitions"
-    assert_same(whole, part)
     # The start of weights without factors has signs of singular vectors, which are anyone's.
     assert_allclose(part.objective_history_[1:], whole.objective_history_[1:], rtol=1e-8)
 
@@ -116,39 +125,33 @@ def test_any_cuts(table, cuts, shared, intercept):
     X, y, task, _ = table
     sizes = tuple(np.diff([0, *sorted(cuts), N]).tolist())
     kind = {"shared": shared, "fit_intercept": intercept, "random_state": 0, "max_iter": 3}
-    whole = TriFactorRegressor(2, 3, **kind).fit(X, y > 1.0, task=task)
-    part = TriFactorRegressor(2, 3, **kind).fit(*cut(sizes, X, y > 1.0), task=task)
-    assert_same(whole, part)
+    both(TriFactorRegressor(2, 3, **kind), sizes, X, y > 1.0, task=task)
 
 
 @pytest.mark.parametrize("name", comtl.baselines.__all__)
 def test_every_baseline(table, name):
     X, y, task, _ = table
-    kind = getattr(comtl.baselines, name)
-    options = {"random_state": 0} if "random_state" in kind().get_params() else {}
-    target = y > 0 if name.endswith("Classifier") else y
-    whole = kind(max_iter=4, **options).fit(X, target, task=task)
-    dX, dy, dt = cut(250, X, target, task)
-    part = kind(max_iter=4, **options).fit(dX, dy, task=dt)
-    assert_same(whole, part, rtol=1e-7)
+    model = getattr(comtl.baselines, name)(max_iter=4)
+    if "random_state" in model.get_params():
+        model.set_params(random_state=0)
+    both(model, 250, X, y > 0 if name.endswith("Classifier") else y, rtol=1e-7, task=task)
 
 
 @pytest.mark.parametrize("kinds", [2, 3])
 def test_classes(table, kinds):
     X, y, task, _ = table
-    labels = np.array(["low", "middle", "high"])[np.digitize(y, [-1.0, 1.0])]
-    labels = np.where(labels == "middle", "low", labels) if kinds == 2 else labels
+    names = np.array(["low", "high"] if kinds == 2 else ["low", "middle", "high"])
+    labels = names[classes_of(y, kinds)]
     # A task that never saw a class, and a partition that has one class only.
     labels[task == 3] = "low"
     order = np.argsort(labels, kind="stable")
     X, labels, task = X[order], labels[order], task[order]
-    dX, dy, dt = cut(90, X, labels, task)
-    whole = BiFactorClassifier(2, max_iter=4, random_state=0).fit(X, labels, task=task)
-    part = BiFactorClassifier(2, max_iter=4, random_state=0).fit(dX, dy, task=dt)
-    assert_same(whole, part)
+    model = BiFactorClassifier(2, max_iter=4, random_state=0)
+    whole, part, (dX, dt) = both(model, 90, X, labels, task=task)
     assert list(part.classes_) == list(whole.classes_)
     assert_allclose(part.predict_proba(dX, task=dt).compute(), whole.predict_proba(X, task=task))
     assert (part.predict(dX, task=dt).compute() == whole.predict(X, task=task)).all()
+    (dy,) = cut(90, labels)
     assert part.score(dX, dy, task=dt) == pytest.approx(whole.score(X, labels, task=task))
 
 
@@ -168,11 +171,8 @@ def test_targets_of_two_dimensions(gaps, kind):
 @pytest.mark.parametrize("structure", ["intercept", "isotropic", "diagonal", "full", "factor"])
 def test_hierarchical(table, structure):
     X, y, task, weights = table
-    dX, dy, dt, dw = cut(130, X, y, task, weights)
-    whole = HierarchicalRegressor(structure, max_iter=8)
-    whole.fit(X, y, task=task, sample_weight=weights)
-    part = HierarchicalRegressor(structure, max_iter=8).fit(dX, dy, task=dt, sample_weight=dw)
-    assert_same(whole, part)
+    model = HierarchicalRegressor(structure, max_iter=8)
+    whole, part, (dX, dt) = both(model, 130, X, y, task=task, sample_weight=weights)
     assert part.log_evidence_ == pytest.approx(whole.log_evidence_, rel=1e-10)
     low, high = part.predict_interval(dX, task=dt)
     assert_allclose(low.compute(), whole.predict_interval(X, task=task)[0])
@@ -182,11 +182,8 @@ def test_hierarchical(table, structure):
 @pytest.mark.parametrize("kinds", [2, 3])
 def test_hierarchical_classes(table, kinds):
     X, y, task, _ = table
-    labels = np.digitize(y, [0.0] if kinds == 2 else [-1.0, 1.0])
-    dX, dy, dt = cut(130, X, labels, task)
-    whole = HierarchicalClassifier("isotropic", max_iter=5).fit(X, labels, task=task)
-    part = HierarchicalClassifier("isotropic", max_iter=5).fit(dX, dy, task=dt)
-    assert_same(whole, part)
+    model = HierarchicalClassifier("isotropic", max_iter=5)
+    whole, part, _ = both(model, 130, X, classes_of(y, kinds), task=task)
     assert part.log_evidence_ == pytest.approx(whole.log_evidence_, rel=1e-10)
 
 
@@ -196,39 +193,32 @@ def test_searches(table, kind, nearby, monkeypatch):
     if not nearby:
         monkeypatch.setattr(partitioned_rows, "DENSE_BYTES", 0)
     X, y, task, _ = table
-    dX, dy, dt = cut(250, X, y, task)
-    options = {"alphas": [0.1, 10.0], "cv": 3, "random_state": 0}
-    if kind is BiFactorRegressorCV:
-        options["n_components"] = [1, 2]
-    whole = kind(**options).fit(X, y, task=task)
-    part = kind(**options).fit(dX, dy, task=dt)
+    ranks = {"n_components": [1, 2]} if kind is BiFactorRegressorCV else {}
+    model = kind(**ranks, alphas=[0.1, 10.0], cv=3, random_state=0)
+    whole, part, _ = both(model, 250, X, y, task=task)
     assert part.best_params_ == whole.best_params_
     scores = [m.cv_results_["mean_test_score"] for m in (part, whole)]
     assert_allclose(scores[0], scores[1], rtol=1e-8)
-    assert_same(whole, part)
 
 
 def test_stacks_come_together_here(table, monkeypatch):
     X, y, task, _ = table
-    dX, dy, dt = cut(250, X[:, :2], y, task)
-    whole = MultitaskRegressor(cv=2).fit(X[:, :2], y, task=task)
-    assert_same(whole, MultitaskRegressor(cv=2).fit(dX, dy, task=dt))
+    both(MultitaskRegressor(cv=2), 250, X[:, :2], y, task=task)
     monkeypatch.setattr(partitioned_rows, "MOST_BYTES", 1000)
     with pytest.raises(ValueError, match="brings its rows together in one process"):
-        MultitaskRegressor(cv=2).fit(dX, dy, task=dt)
+        MultitaskRegressor(cv=2).fit(*cut(250, X, y), task=task)
 
 
 @pytest.mark.parametrize("residual", [True, False])
 @pytest.mark.parametrize("kinds", [0, 2, 3])
 def test_new_tasks_that_straddle_partitions(table, residual, kinds):
     X, y, task, _ = table
-    target = y if not kinds else np.digitize(y, [0.0] if kinds == 2 else [-1.0, 1.0])
+    target = classes_of(y, kinds) if kinds else y
     kind = BiFactorClassifier if kinds else BiFactorRegressor
     model = kind(2, max_iter=4, random_state=0).fit(X, target, task=task)
     dX, dy, dt = cut(130, X, target, task + 100)
     whole = model.adapt(X, target, task=task + 100, residual=residual)
-    part = model.adapt(dX, dy, task=dt, residual=residual)
-    assert_same(whole, part)
+    assert_same(whole, model.adapt(dX, dy, task=dt, residual=residual))
     with pytest.raises(ValueError, match="knows already"):
         model.adapt(dX, dy, task=dt - 100)
     with pytest.raises(ValueError, match="the same ones in the same order"):
@@ -237,52 +227,41 @@ def test_new_tasks_that_straddle_partitions(table, residual, kinds):
 
 def test_frames(table, tmp_path):
     X, y, task, _ = table
-    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(P)])
-    frame["store"] = np.array([f"store {t:02}" for t in task])
-    frame["sales"] = y
-    dd.from_pandas(frame, npartitions=4).to_parquet(tmp_path / "rows")
+    rows = pd.DataFrame(X, columns=[f"x{i}" for i in range(P)])
+    rows["store"] = np.array([f"store {t:02}" for t in task])
+    dd.from_pandas(rows.assign(sales=y), npartitions=4).to_parquet(tmp_path / "rows")
     lazy = dd.read_parquet(tmp_path / "rows")
-    rows, target = frame.drop(columns="sales"), frame["sales"]
+    lazy, sales = lazy.drop(columns="sales"), lazy["sales"]
     model = BiFactorRegressor(2, task_column="store", max_iter=4, random_state=0)
-    whole = BiFactorRegressor(2, task_column="store", max_iter=4, random_state=0).fit(rows, target)
-    part = model.fit(lazy.drop(columns="sales"), lazy["sales"])
+    whole, part = clone(model).fit(rows, y), model.fit(lazy, sales)
     assert list(part.tasks_) == list(whole.tasks_)
     assert list(part.feature_names_in_) == list(whole.feature_names_in_)
     assert_allclose(part.coef_, whole.coef_, rtol=1e-8)
-    guess = part.predict(lazy.drop(columns="sales"))
+    guess = part.predict(lazy)
     assert isinstance(guess, da.Array)
     assert_allclose(guess.compute(), whole.predict(rows))
-    assert part.score(lazy.drop(columns="sales"), lazy["sales"]) == pytest.approx(
-        whole.score(rows, target)
-    )
+    assert part.score(lazy, sales) == pytest.approx(whole.score(rows, y))
 
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_sparse_rows(wide, monkeypatch):
     rng = np.random.default_rng(0)
-    columns = 60
-    X = sparse.random_array((300, columns), density=0.1, rng=rng, format="csr")
+    X = sparse.random_array((300, 60), density=0.1, rng=rng, format="csr")
     y, task = rng.normal(size=300), rng.integers(0, 6, 300)
-    if wide:
-        from comtl.rows import design
-
-        for module in (design, problem_module, partitioned_problem):
-            monkeypatch.setattr(module, "DENSE_SIDE", 20)
-    dX = da.from_array(X.toarray(), chunks=(90, columns)).map_blocks(
-        lambda block: sparse.csr_array(block), dtype=float
+    for module in (design, problem_module, partitioned_problem) if wide else ():
+        monkeypatch.setattr(module, "DENSE_SIDE", 20)
+    dX = da.from_array(X.toarray(), chunks=(90, 60)).map_blocks(sparse.csr_array, dtype=float)
+    whole, part = (
+        BiFactorRegressor(2, max_iter=4, random_state=0).fit(rows, y, task=task) for rows in (X, dX)
     )
-    whole = BiFactorRegressor(2, max_iter=4, random_state=0).fit(X, y, task=task)
-    part = BiFactorRegressor(2, max_iter=4, random_state=0).fit(dX, y, task=task)
     assert_same(whole, part)
 
 
 def test_float32_stays(table):
     X, y, task, _ = table
-    dX, dy, dt = cut(250, X.astype(np.float32), y, task)
-    part = BiFactorRegressor(2, max_iter=4, random_state=0).fit(dX, dy, task=dt)
+    model = BiFactorRegressor(2, max_iter=4, random_state=0)
+    _, part, _ = both(model, 250, X.astype(np.float32), y, rtol=1e-3, task=task)
     assert part.coef_.dtype == np.float32
-    whole = BiFactorRegressor(2, max_iter=4, random_state=0)
-    assert_same(whole.fit(X.astype(np.float32), y, task=task), part, rtol=1e-3)
 
 
 # ---- what is refused ----------------------------------------------------------------------------
@@ -309,24 +288,14 @@ def test_what_does_not_go_together(table):
         BiFactorRegressor().fit(dX, None, task=dt)
     with pytest.raises(ValueError, match="only one class"):
         BiFactorClassifier().fit(dX, da.zeros(N, chunks=120), task=dt)
-    unknown = dX[dX[:, 0] > 0]
     with pytest.raises(TypeError, match="compute_chunk_sizes"):
-        BiFactorRegressor().fit(unknown, y, task=task)
-
-
-def test_columns_without_values(table):
-    X, y, _, _ = table
-    Y = np.stack([y, np.full(N, np.nan)], axis=1)
+        BiFactorRegressor().fit(dX[dX[:, 0] > 0], y, task=task)
     with pytest.raises(ValueError, match="columns without any observed value"):
-        BiFactorRegressor().fit(*cut(120, X, Y))
-
-
-def test_labels_of_two_types(table):
-    X, y, task, _ = table
+        BiFactorRegressor().fit(*cut(120, X, np.stack([y, np.full(N, np.nan)], axis=1)))
     halves = task[:300].astype(object), task[300:].astype(str).astype(object)
-    both = da.concatenate([da.from_array(half, chunks=300) for half in halves])
+    labels = da.concatenate([da.from_array(half, chunks=300) for half in halves])
     with pytest.raises(ValueError, match="labels of different types"):
-        BiFactorRegressor().fit(*cut(300, X, y), task=both)
+        BiFactorRegressor().fit(*cut(300, X, y), task=labels)
 
 
 def test_columns_in_several_chunks_are_put_together(table):
