@@ -112,10 +112,8 @@ class CentredRows:
 
     def center(self, values: np.ndarray) -> np.ndarray:
         """Take off the (weighted) mean of each task; values are times the root of the weights."""
-        shape = (-1, *[1] * (values.ndim - 1))
-        root = self.root.reshape(shape)
-        means = segment_sum(root * values, self.offsets) / self.totals.reshape(shape)
-        return values - root * means[self.codes]
+        means = segment_sum(self.root * values, self.offsets) / self.totals
+        return values - self.root * means[self.codes]
 
     def gather(self, values: np.ndarray) -> np.ndarray:
         """Sum of each task's centred rows times ``values``, ``(T, P)``."""
