@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from scipy import sparse
@@ -60,10 +60,8 @@ class CoregionalisedRidge(TaskModel):
 
     def _problem(self, data: Observations, columns: OutputColumns) -> CentredProblem:
         """Rows made ready for models of any covariance."""
-        cells = self._binary(data, columns)
-        return CentredProblem.of(
-            cells, standardize=self.standardize, classification=self._classification
-        )
+        cells, classes = self._binary(data, columns), self._classification
+        return CentredProblem.of(cells, standardize=self.standardize, classification=classes)
 
     def _solve(self, problem: CentredProblem, data: Observations, columns: OutputColumns) -> None:
         """Solve for the weights, and keep them in the user's units."""
@@ -162,13 +160,12 @@ EXTREME = 1e4
 """Bounds of the noise, over the mean square of the scores, and of the inverse ratio."""
 
 
-def ridge_scales(rows: CentredRows, target: np.ndarray, seed: int = 0) -> tuple[float, float]:
+def ridge_scales(rows: CentredRows, target: np.ndarray) -> tuple[float, float]:
     """Variance of the weights and of the noise with the highest (restricted) likelihood.
 
     ``target`` is centred within tasks and times the root of the weights.
     """
-    spectrum, power, count, tasks = _spectra(rows, target, np.random.default_rng(seed))
-    df = max(count - tasks, 1.0)
+    spectrum, power, df = _spectra(rows, target)
     level = float(spectrum.sum()) / df
     if not level > 0.0 or not power.sum() > 0.0:
         return 1e-12, 1.0
@@ -190,11 +187,11 @@ def ridge_scales(rows: CentredRows, target: np.ndarray, seed: int = 0) -> tuple[
     return size, ratio * size
 
 
-def _spectra(
-    rows: CentredRows, target: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray, float, int]:
-    """Eigenvalues of some tasks' kernels, squares of the targets along them, weight, tasks."""
-    count = len(rows.totals)
+def _spectra(rows: CentredRows, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Eigenvalues of some tasks' kernels, squares of the targets along them, and how many rows
+    they stand for, less one for each mean.
+    """
+    rng, count = np.random.default_rng(0), len(rows.totals)
     chosen = rng.permutation(count)[:TASKS] if count > TASKS else np.arange(count)
     values, powers, weight = [], [], 0.0
     for task in chosen.tolist():
@@ -211,7 +208,7 @@ def _spectra(
         found, basis = np.linalg.eigh(kernel)
         values.append(np.maximum(found, 0.0))
         powers.append((basis.T @ (center @ target[cells])) ** 2)
-    return np.concatenate(values), np.concatenate(powers), weight, len(chosen)
+    return np.concatenate(values), np.concatenate(powers), max(weight - len(chosen), 1.0)
 
 
 SMOOTH, PROBES = 3.0, 8
@@ -219,9 +216,7 @@ SMOOTH, PROBES = 3.0, 8
 vectors that estimate traces; see benchmarks/bench_related.md."""
 
 
-def task_relation(
-    rows: CentredRows, target: np.ndarray, size: float, noise: float, seed: int = 0
-) -> np.ndarray:
+def task_relation(rows: CentredRows, target: np.ndarray, size: float, noise: float) -> np.ndarray:
     """Covariance between tasks by the method of moments, from one ridge regression for each task.
 
     ``size`` and ``noise`` are the variances of these; the former is the diagonal. With ``B_t`` the
@@ -229,10 +224,9 @@ def task_relation(
     two tasks have the mean ``Ω_st tr(B_s B_t)``.
     """
     tasks = len(rows.totals)
-    none = np.zeros((tasks, 0))
-    ratio = SMOOTH * noise / size
+    none, ratio = np.zeros((tasks, 0)), SMOOTH * noise / size
     weights = solve_related(rows, target, none, 1.0, ratio)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     traces = np.zeros((tasks, tasks))
     for _ in range(PROBES):
         probe = rng.choice([-1.0, 1.0], size=rows.design.shape[1])
@@ -259,9 +253,7 @@ def solve_related(
     directions: np.ndarray,
     rest: float,
     noise: float,
-    *,
     tol: float = 1e-4,
-    max_iter: int = 300,
 ) -> np.ndarray:
     """Weights (T, P) of all tasks given their covariance, by conjugate gradients over the rows."""
 
@@ -272,5 +264,4 @@ def solve_related(
     def operator(values: np.ndarray) -> np.ndarray:
         return rows.scores(weights(values)) + noise * values
 
-    solution: Any = conjugate_gradient(operator, target, tol=tol, max_iter=max_iter)
-    return weights(solution.value)
+    return weights(conjugate_gradient(operator, target, tol=tol, max_iter=300).value)
