@@ -70,16 +70,11 @@ class CoregionalisedRidge(TaskModel):
         if self.n_components:
             directions = leading(problem.relation, self.n_components)
         coef = solve_related(rows, problem.target, directions, self.rest * size, self.noise * noise)
-        units = self._units = problem.units
-        self._seed = 0
-        share = rows.root**2 * rows.plain_scores(coef)
-        intercepts = problem.means - segment_sum(share, rows.offsets) / rows.totals
-        intercepts = units.target_shift + units.target_scale * intercepts
-        weights = ColumnWeights.of_coef(
-            coef * (units.target_scale * units.inverse_scale), intercepts
-        )
-        self._widths = weights.directions.shape[1], weights.directions.shape[1]
-        self._keep_weights(data, columns, weights)
+        units, share = problem.units, rows.root**2 * rows.plain_scores(coef)
+        means = segment_sum(share, rows.offsets) / rows.totals
+        coef = coef * (units.target_scale * units.inverse_scale)
+        weights = ColumnWeights.of_coef(coef, units.intercepts(problem.means, means))
+        self._keep_weights(data, columns, weights, units)
 
 
 def has_room(n_features: int, n_tasks: int) -> bool:

@@ -198,7 +198,7 @@ class HierarchicalModel(TaskModel):
         data: Observations,
         columns: OutputColumns,
     ) -> None:
-        self._priors, self._units, self._seed = [s.prior for s in stages], population.units, 0
+        self._priors = [stage.prior for stage in stages]
         self.n_iter_ = max(stage.step for stage in stages)
         self.converged_ = all(stage.converged for stage in stages)
         self.log_evidence_ = sum(stage.posterior.log_evidence for stage in stages)
@@ -210,22 +210,13 @@ class HierarchicalModel(TaskModel):
         for part, stage in zip(groups_of(columns), stages, strict=True):
             weights[part] = stage.posterior.weights
             common += stage.posterior.mean[:-1] * len(part) / len(weights)
-        self._set_weights(weights, common, data, columns)
-
-    def _set_weights(
-        self, weights: np.ndarray, common: np.ndarray, data: Observations, columns: OutputColumns
-    ) -> None:
-        """Keep weights of the standardised rows, the intercept last, in the user's units."""
-        units = self._units
-        if on_device(units.shift):
-            weights, common = (
-                asarray_like(w, units.shift, units.shift.dtype) for w in (weights, common)
-            )
+        units, shift = population.units, population.units.shift
+        if on_device(shift):
+            weights, common = (asarray_like(part, shift, shift.dtype) for part in (weights, common))
         scale = units.target_scale * units.inverse_scale
-        intercepts = units.intercepts(weights[:, -1], weights[:, :-1] @ units.shift)
+        intercepts = units.intercepts(weights[:, -1], weights[:, :-1] @ shift)
         separated = ColumnWeights.of_coef(weights[:, :-1] * scale, intercepts, common * scale)
-        self._widths = separated.directions.shape[1], separated.directions.shape[1]
-        self._keep_weights(data, columns, separated)
+        self._keep_weights(data, columns, separated, units)
 
 
 def groups_of(columns: OutputColumns) -> list[np.ndarray]:

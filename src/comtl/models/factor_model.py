@@ -214,14 +214,14 @@ class FactorFit(ABC):
         model.converged_ = step.converged
         model.objective_history_ = np.array(history)
         model.solver_ = dict(step.solvers)
-        model._state, model._units, model._seed = step.state, units, seed
+        model._state = step.state
         scale = units.target_scale * units.inverse_scale
-        model._widths = self.ranks(*factors.coef_shape)
-        model.feature_factor_ = padded(scale[:, None] * factors.F, model._widths[0])
+        widths = self.ranks(*factors.coef_shape)
+        model.feature_factor_ = padded(scale[:, None] * factors.F, widths[0])
         if factors.S is not None:
-            model.core_ = padded(padded(factors.S, model._widths[1]).T, model._widths[0]).T
+            model.core_ = padded(padded(factors.S, widths[1]).T, widths[0]).T
         model.feature_relation_, model.task_relation_ = self.relations(step.state)
-        model._keep_weights(data, columns, units.weights(factors))
+        model._keep_weights(data, columns, units.weights(factors), units, widths, seed)
 
     def within(
         self, fit: RowsDatafit, state: State, whitening: Array | None

@@ -168,10 +168,18 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
         self._algorithm.learn(data, columns, watch)
 
     def _keep_weights(
-        self, data: Observations, columns: OutputColumns, weights: ColumnWeights
+        self,
+        data: Observations,
+        columns: OutputColumns,
+        weights: ColumnWeights,
+        units: Scaling,
+        widths: tuple[int, int] | None = None,
+        seed: int = 0,
     ) -> None:
         """Keep the weights of all columns, and the tasks and classes that they belong to."""
-        self._multi_output = data.multi_output
+        rank = weights.directions.shape[1]
+        self._widths = (rank, rank) if widths is None else widths
+        self._multi_output, self._units, self._seed = data.multi_output, units, seed
         self._set_linear(LinearTasks(data.tasks, data.classes, columns, weights))
 
     def _set_linear(self, linear: LinearTasks) -> None:

@@ -148,8 +148,6 @@ class MultitaskModel(TaskModel):
         self.basis_ = "hinges" if len(self._hinges.columns) else "linear"
         xp = namespace(data.weights)
         design = Design.standardized(data.X, xp.ones(data.X.shape[0], dtype=data.X.dtype))
-        self._units = Scaling(design.shift, design.inverse_scale, 0.0, 1.0)
-        self._seed = 0
         shape = len(columns.task), data.n_features
         dtype = data.X.dtype if on_device(data.X) else np.float64
         coef = xp.zeros(shape, dtype=dtype)
@@ -161,8 +159,8 @@ class MultitaskModel(TaskModel):
                 coef += stack.weights[name] * one.coef
                 intercepts += stack.weights[name] * one.intercepts
         whole = ColumnWeights.of_coef(*units.inverse_transform(coef, intercepts, columns.task))
-        self._widths = whole.directions.shape[1], whole.directions.shape[1]
-        self._keep_weights(data, columns, whole)
+        scaling = Scaling(design.shift, design.inverse_scale, 0.0, 1.0)
+        self._keep_weights(data, columns, whole, scaling)
         self._nonlinear = fitted if None in linear.values() else None
 
     def _scores(self, X: Any, codes: np.ndarray | None) -> Array:
