@@ -13,18 +13,10 @@ from comtl import (
     TriFactorClassifier,
     TriFactorRegressor,
 )
+from small_tables import problem
 
 KINDS = [BiFactorRegressor, TriFactorRegressor, BiFactorClassifier, TriFactorClassifier]
 each_kind = pytest.mark.parametrize("kind", KINDS)
-
-
-def problem(kind, tasks=4, rows=12, features=3):
-    rng = np.random.default_rng(0)
-    task = np.repeat(np.arange(tasks), rows)
-    X = rng.standard_normal((tasks * rows, features))
-    W = rng.standard_normal((tasks, features))
-    y = (X * W[task]).sum(axis=1) + 0.3 * rng.standard_normal(len(task))
-    return X, (y > 0).astype(int) if "Classifier" in kind.__name__ else y, task
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
