@@ -14,10 +14,12 @@ so. See benchmarks/bench_engine.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from ..arrays import Array, namespace
-from ..factors import Factors, State, thin_svd
-from ..penalties import Penalty, rotation_invariant
+from ..factors import Factors, State, padded, thin_svd
+from ..penalties import rotation_invariant
 
 
 def balance_step(state: State) -> State:
@@ -29,45 +31,37 @@ def balance_step(state: State) -> State:
     return min(candidates, key=lambda candidate: candidate.regularizer)
 
 
-def split_exponents(penalties: dict[str, Penalty]) -> dict[str, float] | None:
+def split_exponents(penalties: Mapping[str, Any]) -> dict[str, float] | None:
     """Share of ``log σ`` that each factor takes; None where a penalty breaks the symmetry."""
-    inverse: dict[str, float] = {}
-    for name, penalty in penalties.items():
-        if penalty.spectral_power is None:
-            return None
-        inverse[name] = 1.0 / penalty.spectral_power
-    total = sum(inverse.values())
-    return {name: value / total for name, value in inverse.items()}
+    powers = {name: penalty.spectral_power for name, penalty in penalties.items()}
+    if None in powers.values():
+        return None
+    total = sum(1.0 / power for power in powers.values())
+    return {name: 1.0 / power / total for name, power in powers.items()}
 
 
 def rectangular(values: Array, rows: int, columns: int) -> Array:
     """Rectangular diagonal matrix."""
-    xp = namespace(values)
-    matrix = xp.zeros((rows, columns), dtype=values.dtype)
-    count = values.shape[0]
-    matrix[:count, :count] = values[:, None] * xp.eye(count, dtype=values.dtype)
-    return matrix
-
-
-def split_factors(factors: Factors, exponents: dict[str, float]) -> Factors:
-    """Return factors with the same ``W``, its singular values split by the exponents."""
-    K1, K2 = factors.F.shape[1], factors.G.shape[1]
-    rank = min(K1, K2)
-    U, sigma, V = thin_svd(factors.feature_loadings, factors.G)
-    U, sigma, V = U[:, :rank], sigma[:rank], V[:, :rank]
-    F = (U * sigma[None, :] ** exponents["F"]) @ rectangular(sigma**0, sigma.shape[0], K1)
-    G = (V * sigma[None, :] ** exponents["G"]) @ rectangular(sigma**0, sigma.shape[0], K2)
-    core = None
-    if factors.S is not None:
-        core = rectangular(sigma ** exponents["S"], K1, K2)
-    return factors.with_(F=F, S=core, G=G)
+    eye = namespace(values).eye(rows, columns, dtype=values.dtype)
+    return eye * padded(values[None, :], columns)
 
 
 def _split(state: State) -> State:
-    exponents = split_exponents(dict(state.penalties))
+    """The state with the same ``W``, its singular values split by the exponents."""
+    exponents = split_exponents(state.penalties)
     if exponents is None:
         return state
-    return state.at(split_factors(state.factors, exponents)).updated("F").updated("G")
+    point = state.factors
+    K1, K2 = point.F.shape[1], point.G.shape[1]
+    rank = min(K1, K2)
+    U, sigma, V = thin_svd(point.feature_loadings, point.G)
+    sizes = {name: sigma[None, :rank] ** share for name, share in exponents.items()}
+    point = point.with_(
+        F=padded(U[:, :rank] * sizes["F"], K1),
+        S=None if point.S is None else rectangular(sizes["S"][0, :], K1, K2),
+        G=padded(V[:, :rank] * sizes["G"], K2),
+    )
+    return state.at(point).updated("F").updated("G")
 
 
 def balanced(state: State) -> State:
@@ -101,31 +95,23 @@ def can_rotate(state: State) -> bool:
 def extrapolate(last: Factors, state: State, share: float) -> State:
     """State on the line from the last factors, rotated to match where penalties allow it."""
     point = state.factors
-    left, core, right = last.F, last.S, last.G
     if can_rotate(state):
+        left, core, right = last.F.T @ point.F, last.S, last.G.T @ point.G
         if core is None:
-            one = other = rotation(last.F.T @ point.F + last.G.T @ point.G)
+            left = right = rotation(left + right)
         else:
-            one, other = rotation(last.F.T @ point.F), rotation(last.G.T @ point.G)
-            core = one.T @ core @ other
-        left, right = left @ one, right @ other
-
-    def extrapolate_linear(before: Array, now: Array) -> Array:
-        return now + share * (now - before)
-
-    moved = {}
-    for name, before in (("F", left), ("S", core), ("G", right)):
-        if before is not None and name not in state.fixed:
-            ahead = extrapolate_linear(before, getattr(point, name))
-            moved[name] = state.penalties[name].prox(ahead, 0.0)
-    point = point.with_(
-        **moved,
-        shared=extrapolate_linear(last.shared, point.shared),
-        offset=extrapolate_linear(last.offset, point.offset),
-        random_intercepts=extrapolate_linear(last.random_intercepts, point.random_intercepts),
-    )
-    state = state.at(point)
-    for name in moved:
+            left, right = rotation(left), rotation(right)
+            core = left.T @ core @ right
+        last = last.with_(F=last.F @ left, S=core, G=last.G @ right)
+    ahead: dict[str, Any] = {}
+    for name in ("F", "S", "G", "shared", "offset", "random_intercepts"):
+        now = getattr(point, name)
+        if now is not None and name not in state.fixed:
+            ahead[name] = now + share * (now - getattr(last, name))
+    for name, penalty in state.learned.items():
+        ahead[name] = penalty.prox(ahead[name], 0.0)
+    state = state.at(point.with_(**ahead))
+    for name in state.learned:
         state = state.updated(name)
     return state
 

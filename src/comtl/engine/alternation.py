@@ -119,7 +119,7 @@ def _sweep(
         factor = getattr(state.factors, name)
         lower = penalty.annealed(factor, schedule.shrink, schedule.smoothing)
         state = state.penalized(**{name: lower})
-    return update_pooling(datafit, quadratic, state), quadratic.value, solvers
+    return update_pooling(datafit, state, quadratic), quadratic.value, solvers
 
 
 def _solved_at_once(datafit: Datafit, state: State) -> bool:
@@ -184,9 +184,10 @@ def descent_share(objective: Callable[[float], float]) -> float:
     return 0.0
 
 
-def update_pooling(datafit: Datafit, quadratic: TaskQuadratic, state: State) -> State:
+def update_pooling(datafit: Datafit, state: State, quadratic: TaskQuadratic | None = None) -> State:
     """Lower the penalty of the intercepts' deviations to its present estimate, never raise it."""
     if not state.estimates_pooling:
         return state
+    quadratic = quadratic or intercept_quadratic(datafit, state.factors)
     estimate = intercept_pooling(quadratic, datafit, state)
     return state.with_(intercept_penalty=min(state.intercept_penalty, estimate))

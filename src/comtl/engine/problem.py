@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,9 +70,9 @@ def build_problem(
         shift, scale = loss.target_units(data.y, weights, center=center, scale=standardize)
     units = Scaling(design.shift, design.inverse_scale, shift, scale)
     y = namespace(data.weights).astype(units.target(data.y), data.X.dtype)
-    if not grams:
-        return Problem(RowsDatafit(design, y, weights, data.offsets, loss, data.rows), units)
-    return Problem(choose_datafit(data, design, y, loss, width, fits), units)
+    if grams and prefers_grams(data, design, y, loss, width, fits):
+        return Problem(cell_grams(data, design, y), units)
+    return Problem(RowsDatafit(design, y, weights, data.offsets, loss, data.rows), units)
 
 
 def row_weights(data: Observations) -> Array:
@@ -104,37 +103,27 @@ def sweep_costs(
     }
 
 
-def choose_datafit(
-    data: Observations,
-    design: Design,
-    y: np.ndarray,
-    loss: Loss,
-    width: int,
-    fits: int = 1,
-    sums: Callable[[], GramDatafit] | None = None,
-) -> Datafit:
-    """Grams where they are exact, small and cheaper to apply; else the rows themselves."""
-    sums = sums or partial(cell_grams, data, design, y)
-    features = design.shape[1]
-    if loss.quadratic and features <= DENSE_SIDE:
-        if complete_table(data, y) is not None:
-            return sums()
-        bits = bits_of(design.dtype, y)
-        size = bits // 8 * data.n_tasks * (features + 1) ** 2
-        costs = sweep_costs(data.n_tasks, *design.shape, width, design.blocks.nnz, fits)
-        if data.rows is None and size <= DENSE_BYTES and costs["gram"] <= costs["rows"]:
-            return sums()
-    return RowsDatafit(design, y, data.weights, data.offsets, loss, data.rows)
+def prefers_grams(
+    data: Observations, design: Design, y: np.ndarray, loss: Loss, width: int, fits: int = 1
+) -> bool:
+    """Whether Grams are exact, small and cheaper to apply than the rows themselves."""
+    if not loss.quadratic or design.shape[1] > DENSE_SIDE:
+        return False
+    if data.rows is not None:
+        return complete_table(data, y) is not None
+    size = bits_of(design.dtype, y) // 8 * data.n_tasks * (design.shape[1] + 1) ** 2
+    costs = sweep_costs(data.n_tasks, *design.shape, width, design.blocks.nnz, fits)
+    return size <= DENSE_BYTES and costs["gram"] <= costs["rows"]
 
 
 def cell_grams(data: Observations, design: Design, y: np.ndarray) -> GramDatafit:
     """Second moments of each task's observations, one Gram for all where they share their rows."""
+    if data.rows is None:
+        return GramDatafit.of_rows(design, y, data.weights, data.offsets)
     table = complete_table(data, y)
     if table is not None:
         return GramDatafit.of_table(design, *table)
-    if data.rows is not None:
-        design = design.picked(data.rows)
-    return GramDatafit.of_rows(design, y, data.weights, data.offsets)
+    return GramDatafit.of_rows(design.picked(data.rows), y, data.weights, data.offsets)
 
 
 def grams_of(data: Any, units: Scaling) -> GramDatafit:

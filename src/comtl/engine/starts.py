@@ -10,12 +10,7 @@ from ..factors import Factors, State, padded
 from ..penalties import Penalty
 from ..penalties.learned_relation import choose_penalty
 from .acceleration import balance_step, rectangular, split_exponents
-from .alternation import (
-    descent_share,
-    intercept_quadratic,
-    line_search,
-    update_pooling,
-)
+from .alternation import descent_share, intercept_quadratic, line_search, update_pooling
 from .feature_step import shared_step
 from .recipe import InnerTolerance, Recipe, Schedule
 from .task_steps import intercept_step
@@ -85,8 +80,7 @@ def _reused(datafit: Datafit, state: State) -> State:
         point = point.with_(shared=xp.zeros_like(point.shared))
     if not state.intercept:
         point = point.with_(offset=0.0)
-    state = state.at(point)
-    state = update_pooling(datafit, intercept_quadratic(datafit, point), state)
+    state = update_pooling(datafit, state.at(point))
     if state.has_random_intercepts:
         return state
     mean = float(xp.mean(point.random_intercepts)) if state.intercept else 0.0
@@ -96,9 +90,9 @@ def _reused(datafit: Datafit, state: State) -> State:
 
 def _pooled_parts(datafit: Datafit, state: State) -> State:
     """Fit shared part and intercepts alone: a random-intercept model."""
-    state = _start_intercepts(datafit, state)
     if state.shared is None and not state.intercept:
         return state
+    state = _start_intercepts(datafit, state)
     if state.shared is None:
         quadratic = intercept_quadratic(datafit, state.factors)
         point = intercept_step(quadratic.slopes, quadratic.curvatures, state)
@@ -107,7 +101,7 @@ def _pooled_parts(datafit: Datafit, state: State) -> State:
         expansion = datafit.quadratic_at(state.factors)
         point, _ = shared_step(datafit, expansion, state, InnerTolerance(1e-3, 200))
         state = line_search(datafit, state, state.at(point))
-        state = update_pooling(datafit, intercept_quadratic(datafit, state.factors), state)
+        state = update_pooling(datafit, state)
     return state
 
 
@@ -118,7 +112,7 @@ def _start_intercepts(datafit: Datafit, state: State) -> State:
         return state
     everyone, tasks = start
     state = state.at(state.factors.with_(offset=everyone))
-    state = update_pooling(datafit, intercept_quadratic(datafit, state.factors), state)
+    state = update_pooling(datafit, state)
     if not state.has_random_intercepts:
         return state
     return state.at(state.factors.with_(random_intercepts=tasks - everyone))
@@ -204,13 +198,13 @@ def start_factors(
     moved = not penalties["F"].signed, not penalties["G"].signed
     if any(moved):
         # The other factors make up for what the constraint changed.
-        spectrum = (U, sigma, V)
+        through_left, through_right = xp.linalg.pinv(left) @ U, xp.linalg.pinv(right) @ V
         if core is not None:
-            core = penalties["S"].prox(_between(left, spectrum, right), 1e-12)
+            core = penalties["S"].prox(through_left * sigma[None, :] @ through_right.T, 1e-12)
         elif not moved[1]:
-            right = _match(left, spectrum)
+            right = V * sigma[None, :] @ through_left.T
         elif not moved[0]:
-            left = _match(right, (V, sigma, U))
+            left = U * sigma[None, :] @ through_right.T
     return factors.with_(F=left, S=core, G=right)
 
 
@@ -240,17 +234,3 @@ def _feasible(factor: Array, penalty: Penalty, rng: np.random.Generator) -> Arra
     member[np.arange(len(labels)), labels] += 1.0
     xp = namespace(factor)
     return penalty.prox(xp.asarray(member), 1e-12)
-
-
-def _match(fixed: Array, spectrum: tuple[Array, Array, Array]) -> Array:
-    """Least-squares partner of one factor for ``UσVᵀ``."""
-    xp = namespace(fixed)
-    U, sigma, V = spectrum
-    return (V * sigma[None, :]) @ (xp.linalg.pinv(fixed) @ U).T
-
-
-def _between(left: Array, spectrum: tuple[Array, Array, Array], right: Array) -> Array:
-    """Least-squares core between two given factors."""
-    xp = namespace(left)
-    U, sigma, V = spectrum
-    return (xp.linalg.pinv(left) @ U * sigma[None, :]) @ (xp.linalg.pinv(right) @ V).T

@@ -19,7 +19,8 @@ from ..arrays import (
 )
 from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.problem import cell_grams, choose_datafit, complete_table, row_weights
+from ..datafits.rows_datafit import RowsDatafit
+from ..engine.problem import cell_grams, complete_table, prefers_grams, row_weights
 from ..linear import Scaling
 from ..losses import Loss
 from ..losses.loss import target_units
@@ -106,7 +107,9 @@ class Population:
         """Rows or sums for so many fits of models with factors."""
         cells = self.cells
         target = namespace(cells.weights).astype(self.target, cells.dtype)
-        return choose_datafit(cells, self.design, target, loss, width, fits, lambda: self.sums)
+        if prefers_grams(cells, self.design, target, loss, width, fits):
+            return self.sums
+        return RowsDatafit(self.design, target, cells.weights, cells.offsets, loss, cells.rows)
 
     def gaussian(self, *, heteroscedastic: bool) -> Likelihood:
         """Likelihood of values."""
