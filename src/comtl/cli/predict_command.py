@@ -14,8 +14,6 @@ from ..tables.table_model import PreparedRows
 from ..tables.values import as_table, require_columns
 from .running import echo_json, echo_notes, encoding_option, json_option, plain_errors, require_file
 
-PREDICTION = "prediction"
-
 
 @click.command("predict", short_help="Predict the rows of a table.")
 @click.argument("model")
@@ -98,7 +96,7 @@ def predict(
 def _predictions(
     model: TableModel, rows: PreparedRows, interval: float | None, proba: bool
 ) -> dict[str, Any]:
-    columns: dict[str, Any] = {PREDICTION: model.values(rows)}
+    columns: dict[str, Any] = {"prediction": model.values(rows)}
     if interval is not None:
         columns["lower"], columns["upper"] = model.bounds(rows, interval)
     if proba:

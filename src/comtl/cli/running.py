@@ -80,16 +80,13 @@ def plain_errors() -> Iterator[None]:
                 "The table does not fit into memory: use fewer rows or columns."
             ) from error
         except (OSError, ValueError, TypeError) as error:
-            if isinstance(error, OSError) and error.errno == errno.EPIPE:
-                raise
-            raise click.ClickException(one_line(error)) from error
-
-
-def one_line(error: BaseException) -> str:
-    r"""Message of an error without line breaks."""
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.filename}: {error.strerror}."
-    return " ".join(str(error).split())
+            message = " ".join(str(error).split())
+            if isinstance(error, OSError):
+                if error.errno == errno.EPIPE:
+                    raise
+                if error.strerror and error.filename:
+                    message = f"{error.filename}: {error.strerror}."
+            raise click.ClickException(message) from error
 
 
 def require_file(path: Path | None) -> None:

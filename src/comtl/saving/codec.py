@@ -14,6 +14,7 @@ from .container import NAMES
 from .registry import FORMER_FIELDS, ModelFileError, belongs, field_types, is_saved, reader_of
 
 KIND = "#"
+NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 MOST_LETTERS = 100_000
 JSONTree = Any
 
@@ -105,7 +106,7 @@ class Unpacker:
         if type(tree) is list:
             return [self.unpack(item) for item in tree]
         makers = {
-            "float": self._float,
+            "float": lambda node: NOT_FINITE[node["value"]],
             "scalar": lambda node: self._numbers(node["value"])[()],
             "tuple": lambda node: tuple(self.unpack(item) for item in _listed(node)),
             "frozenset": lambda node: frozenset(self.unpack(item) for item in _listed(node)),
@@ -121,9 +122,6 @@ class Unpacker:
             if isinstance(error, ModelFileError):
                 raise
             raise ModelFileError("a part of the model is not of the right form.") from None
-
-    def _float(self, node: JSONTree) -> float:
-        return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[node["value"]]
 
     def _numbers(self, node: JSONTree) -> np.ndarray:
         number = node["value"]

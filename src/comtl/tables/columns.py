@@ -72,7 +72,7 @@ class Column:
     def gaps(self, values: pa.ChunkedArray) -> np.ndarray:
         """Which values are missing."""
         if self.kind == NUMBER:
-            return np.isnan(self._numbers(values))
+            return np.isnan(numbers_of(values, self.name, coerce=self.coerce))
         return levels_of(values)[0] < 0
 
     def encode(self, values: pa.ChunkedArray) -> tuple[np.ndarray | sparse.csr_array, list[str]]:
@@ -92,7 +92,10 @@ class Column:
         """
         if self.kind == CATEGORY:
             return self._one_hot(values)
-        numbers = self._numbers(values) if self.kind == NUMBER else self._truths(values)
+        if self.kind == NUMBER:
+            numbers = numbers_of(values, self.name, coerce=self.coerce)
+        else:
+            numbers = self._truths(values)
         gaps = np.isnan(numbers)
         filled = np.where(gaps, self.fill, numbers)
         notes = []
@@ -103,9 +106,6 @@ class Column:
             )
         parts = [filled, gaps.astype(float)] if self.flagged else [filled]
         return np.stack(parts, axis=1), notes
-
-    def _numbers(self, values: pa.ChunkedArray) -> np.ndarray:
-        return numbers_of(values, self.name, coerce=self.coerce)
 
     def _one_hot(self, values: pa.ChunkedArray) -> tuple[sparse.csr_array, list[str]]:
         if type_of(values) in ("date", "other"):

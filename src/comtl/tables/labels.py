@@ -128,22 +128,15 @@ def read_target(values: pa.ChunkedArray, name: str, kind: str = "auto") -> Targe
     if kind == "auto":
         two = len(levels) == 2 and all(level.removesuffix(".0").isdecimal() for level in levels)
         kind = CLASSIFICATION if two or not numeric else REGRESSION
-        if not numeric:
-            _refuse_odd(values, name, levels)
+        column = None if numeric else infer_column(values, name)
+        if isinstance(column, SkippedColumn) and column.refused:
+            raise TableError(
+                f"{column.why.partition(':')[0]}, and is the target: write plain numbers (1234.5), "
+                "or pass --kind classification if these are classes."
+            )
     if kind == REGRESSION:
         return _values(values, name, levels, numeric)
     return _classes(values, name, numeric)
-
-
-def _refuse_odd(values: pa.ChunkedArray, name: str, levels: list[str]) -> None:
-    """Refuse text that looks like numbers or dates rather than classes."""
-    column = infer_column(values, name)
-    if isinstance(column, SkippedColumn) and column.refused:
-        reason = column.why.partition(":")[0]
-        raise TableError(
-            f"{reason}, and is the target: write plain numbers (1234.5), or pass --kind "
-            "classification if these are classes."
-        )
 
 
 def _values(values: pa.ChunkedArray, name: str, levels: list[str], numeric: bool) -> Target:

@@ -64,7 +64,14 @@ def read_table(
     {'school': ['North', 'South'], 'score': [1.5, 2.0]}
     """
     name = "standard input" if str(path) == PIPE else str(path)
-    content = _unpacked(_content(path, name), name)
+    content = _content(path, name)
+    if content.startswith(b"\x1f\x8b"):
+        try:
+            content = gzip.decompress(content)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise TableError(
+                f"{name} is incomplete or damaged (gzip: {error}); copy it again."
+            ) from error
     if not content.strip():
         raise TableError(f"{name} is empty; give a table with a header line.")
     if content.startswith(b"PAR1"):
@@ -91,17 +98,6 @@ def _content(path: str | os.PathLike[str], name: str) -> bytes:
         raise TableError(f"{name} may not be read: ask for permission to read it.") from error
     except OSError as error:
         raise TableError(f"{name} cannot be read: {error.strerror or error}.") from error
-
-
-def _unpacked(content: bytes, name: str) -> bytes:
-    if not content.startswith(b"\x1f\x8b"):
-        return content
-    try:
-        return gzip.decompress(content)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise TableError(
-            f"{name} is incomplete or damaged (gzip: {error}); copy it again."
-        ) from error
 
 
 def _binary(read: Callable[[io.BytesIO], pa.Table], content: bytes, name: str) -> pa.Table:
