@@ -61,7 +61,7 @@ def measured(rows: FitInput) -> tuple[str, float, float]:
                 copy.copy(member.model)._learn(data, OutputColumns.of(data))
 
     def together() -> None:
-        shared = Shared(lambda: data, members)
+        shared = Shared(data, members)
         fit_all(members, shared.rows(), shared, None)
 
     size = f"{data.n_observations}, {data.n_features}, {data.n_tasks}"

@@ -81,6 +81,18 @@ def random_factors(
     return Factors(F, S, G, rng.standard_normal(P), 0.7, rng.standard_normal(T))
 
 
+def draw_tasks(
+    seed: int = 0, tasks: int = 8, rows: int = 20, features: int = 3
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """X, y and task of linear models with weights around one and levels of their own."""
+    rng = np.random.default_rng(seed)
+    task = np.repeat(np.arange(tasks), rows)
+    X = rng.standard_normal((len(task), features))
+    W = 1.0 + 0.5 * rng.standard_normal((tasks, features))
+    y = np.einsum("np,np->n", X, W[task]) + rng.standard_normal(tasks)[task]
+    return X, y + rng.standard_normal(len(task)), task
+
+
 def task_rmse(truth: np.ndarray, guess: np.ndarray, task: np.ndarray) -> float:
     """Root mean squared error of each task, averaged over tasks."""
     _, codes = np.unique(task, return_inverse=True)

@@ -81,8 +81,8 @@ def stacked(members, X, y, task, splits):
     schema = MultitaskRegressor()
     given = FitInput(X, y, task)
     data = given.read(schema)
-    rows = StackRows.of(given, schema, data, Hinges.none())
-    return fit_stack(rows, members, splits, Squared(), FoldRun()), data
+    rows = StackRows.of(given, schema, data, Hinges.none(), splits)
+    return fit_stack(rows, members, Squared(), FoldRun()), data
 
 
 def test_a_member_sees_predictions_made_without_the_row():

@@ -1,9 +1,7 @@
 """The stacked estimators and what they are made of."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.model_selection import KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from comtl import HierarchicalRegressor, MultitaskClassifier, MultitaskRegressor
@@ -11,6 +9,7 @@ from comtl.datasets import make_syn4
 from comtl.hierarchical.coregionalised import CoregionalisedRidgeRegressor
 from comtl.stacking.default_members import default_members
 from comtl.stacking.members import Shape
+from helpers import draw_tasks
 
 
 @parametrize_with_checks(
@@ -26,17 +25,8 @@ def test_checks(estimator, check):
     check(estimator)
 
 
-def draw(seed=0, tasks=8, rows=20, features=3):
-    rng = np.random.default_rng(seed)
-    task = np.repeat(np.arange(tasks), rows)
-    X = rng.standard_normal((len(task), features))
-    W = 1.0 + 0.5 * rng.standard_normal((tasks, features))
-    y = np.einsum("np,np->n", X, W[task]) + rng.standard_normal(tasks)[task]
-    return X, y + rng.standard_normal(len(task)), task
-
-
 def test_the_members_make_one_linear_model():
-    X, y, task = draw()
+    X, y, task = draw_tasks()
     model = MultitaskRegressor().fit(X, y, task=task)
     assert set(model.members_) == set(model.weights_)
     assert all(weight > 0 for weight in model.weights_.values())
@@ -50,14 +40,6 @@ def test_the_members_make_one_linear_model():
     np.testing.assert_allclose(model.predict(X, task=task), center + sum(each), atol=1e-8)
     again = MultitaskRegressor(n_jobs=2).fit(X, y, task=task)
     np.testing.assert_allclose(again.coef_, model.coef_, rtol=1e-9, atol=1e-10)
-
-
-def test_the_folds_are_the_users_own():
-    X, y, task = draw()
-    splits = list(KFold(3, shuffle=True, random_state=0).split(X))
-    one = MultitaskRegressor(cv=splits).fit(X, y, task=task)
-    other = MultitaskRegressor(cv=KFold(3, shuffle=True, random_state=0)).fit(X, y, task=task)
-    np.testing.assert_array_equal(one.coef_, other.coef_)
 
 
 def test_it_is_about_as_good_as_its_best_member():
@@ -86,18 +68,6 @@ def test_a_single_slope_may_go_with_the_level():
     assert errors[0] < 0.8 * errors[1]
 
 
-def test_intervals_hold_what_they_promise():
-    X, y, task = draw(seed=1, tasks=40)
-    half = np.arange(len(y)) % 2 == 0
-    model = MultitaskRegressor(cv=3).fit(X[half], y[half], task=task[half])
-    low, high = model.predict_interval(X[~half], 0.9, task=task[~half])
-    assert 0.86 < np.mean((low < y[~half]) & (y[~half] < high)) < 0.95
-    _, spread = model.predict(X, task=task, return_std=True)
-    assert spread.shape == y.shape
-    low, high = model.predict_interval(X[:2], 0.5, task=[99, 98])
-    assert np.all(low < high)
-
-
 def test_intervals_of_tasks_never_seen_are_wider():
     rng = np.random.default_rng(0)
     level, slope = 2.0 * rng.standard_normal(60), 1.0 + 0.5 * rng.standard_normal(60)
@@ -116,43 +86,14 @@ def test_intervals_of_tasks_never_seen_are_wider():
 
 
 def test_folds_need_not_hold_out_every_task():
-    X, y, task = draw(tasks=4)
+    X, y, task = draw_tasks(tasks=4)
     model = MultitaskRegressor(cv=[(np.arange(0, 80, 2), np.arange(1, 40, 2))])
     low, high = model.fit(X, y, task=task).predict_interval(X, task=task)
     assert np.all(low < high)
 
 
-def test_a_table_with_holes():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((50, 3))
-    Y = X @ rng.standard_normal((3, 4)) + 0.3 * rng.standard_normal((50, 4))
-    Y[::7, 1] = np.nan
-    model = MultitaskRegressor(cv=3).fit(X, pd.DataFrame(Y, columns=list("abcd")))
-    guess, spread = model.predict(X, return_std=True)
-    assert guess.shape == spread.shape == (50, 4)
-    assert np.nanmean((guess - Y) ** 2) < 0.2
-
-
-def test_bends_are_taken_where_they_help():
-    rng = np.random.default_rng(0)
-    X, task = rng.standard_normal((400, 2)), np.repeat(np.arange(8), 50)
-    flag = (rng.random(400) < 0.5).astype(float)
-    X = np.column_stack([X, flag])
-    y = np.abs(X[:, 0]) + 0.3 * rng.standard_normal(8)[task] + 0.3 * rng.standard_normal(400)
-    bent = MultitaskRegressor(basis="hinges", cv=3).fit(X, y, task=task)
-    straight = MultitaskRegressor(cv=3).fit(X, y, task=task)
-    assert bent.basis_ == "hinges" and straight.basis_ == "linear"
-    assert bent.coef_.shape == (8, 3 + 2 * 4)  # the flag has two values and no bends
-    assert bent.score(X, y, task=task) > straight.score(X, y, task=task) + 0.2
-    linear = X[:, 0] + 0.3 * rng.standard_normal(400)
-    kept = MultitaskRegressor(basis="hinges", cv=3).fit(X, linear, task=task)
-    assert kept.score(X, linear, task=task) > 0.85
-    with pytest.raises(ValueError, match="basis must be one of"):
-        MultitaskRegressor(basis="splines").fit(X, y, task=task)
-
-
 def test_classes_beyond_two():
-    X, y, task = draw(seed=3)
+    X, y, task = draw_tasks(seed=3)
     labels = np.array(["low", "middle", "high"])[np.digitize(y, np.quantile(y, [0.3, 0.7]))]
     labels[task == 0] = np.where(labels[task == 0] == "high", "middle", labels[task == 0])
     model = MultitaskClassifier(cv=3).fit(X, labels, task=task)

@@ -1,11 +1,10 @@
-"""Weights of members, cuts between classes and errors of tasks, from rows not seen."""
+"""Weights of members, from rows that they did not see."""
 
 import numpy as np
 import pytest
 
 from comtl import MultitaskRegressor
 from comtl.stacking.blending import blend_logistic, blend_squared
-from comtl.stacking.thresholds import METRICS, best_thresholds
 
 
 def test_weights_of_members_are_optimal():
@@ -74,38 +73,3 @@ def test_a_stack_with_little_signal_leans_on_the_mixed_model():
         shares.append(model.weights_["isotropic"] / sum(model.weights_.values()))
         assert model.members_["isotropic"].shrink_common
     assert np.mean(shares) > 0.4
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_no_cut_is_better(metric):
-    from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
-
-    rng = np.random.default_rng(0)
-    scores, task = rng.standard_normal(300), rng.integers(0, 4, 300)
-    truth = scores + rng.standard_normal(300) > 1.0
-    named = {
-        "accuracy": accuracy_score,
-        "balanced_accuracy": balanced_accuracy_score,
-        "f1": f1_score,
-        "macro_f1": lambda a, b: f1_score(a, b, average="macro"),
-    }[metric]
-
-    def value(cut):
-        return np.mean(
-            [
-                named(truth[task == t], scores[task == t] > np.broadcast_to(cut, 300)[task == t])
-                for t in range(4)
-            ]
-        )
-
-    cuts = best_thresholds(metric, scores, 1.0 * truth, np.ones(300), task, 5)
-    assert value(cuts[task]) >= max(value(other) for other in np.linspace(-2, 2, 81)) - 0.01
-    assert np.all(np.isfinite(cuts)) and len(cuts) == 5
-
-
-def test_cuts_follow_the_level_of_a_task():
-    rng = np.random.default_rng(0)
-    task, level = np.repeat([0, 1], 200), np.repeat([-3.0, 3.0], 200)
-    noise = rng.standard_normal(400)
-    cuts = best_thresholds("macro_f1", level + noise, 1.0 * (noise > 0), np.ones(400), task, 2)
-    np.testing.assert_allclose(cuts, [-3.0, 3.0], atol=0.3)

@@ -34,7 +34,7 @@ class FittedStack:
         fitted: list[dict[str, Any]] = []
         for members in by_level(stack.members):
             own = [one for one in members if one.name in used]
-            shared = Shared(lambda: data, own)
+            shared = Shared(data, own)
             rows, base = shared.rows(), None
             if fitted:
                 below = replace(stack, blends=stack.blends[: len(fitted)])

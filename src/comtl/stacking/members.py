@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
@@ -121,21 +121,17 @@ class Member(Protocol):
         """Fit to targets; ``base`` has what the stack below predicts of them, out of fold."""
 
 
+@dataclass(frozen=True, eq=False)
 class Shared:
     """What members fitted to the same rows make once, for all of them, when it is asked for."""
 
-    def __init__(self, read: Callable[[], Observations], members: Sequence[Member] = ()) -> None:
-        self._read, self.members = read, members
-        self.made: dict[Any, Any] = {}
-
-    @cached_property
-    def data(self) -> Observations:
-        """The observations."""
-        return self._read()
+    data: Observations
+    members: Sequence[Member] = ()
+    made: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
     def columns(self) -> OutputColumns:
-        """Columns of weights that they call for."""
+        """Columns of weights that the observations call for."""
         return OutputColumns.of(self.data)
 
     def rows(self) -> MemberRows:

@@ -16,7 +16,7 @@ from ..engine.problem import row_weights
 from ..engine.progress import Checkpoint, FitProgress, logger, progress_shown
 from ..hierarchical.intervals_mixin import IntervalMixin
 from ..linear import ColumnWeights, OutputColumns, Scaling
-from ..losses import Logistic, Squared
+from ..losses import Logistic, Loss, Squared
 from ..models import fields as of
 from ..models.display import names_of_features
 from ..models.outputs import ClassifierOutputs
@@ -86,7 +86,7 @@ class MultitaskModel(TaskModel):
     checkpoint: str | None
     verbose: int
 
-    def _loss(self) -> Logistic | Squared:
+    def _loss(self) -> Loss:
         return Logistic() if self._classification else Squared()
 
     def _members(self, shape: Shape) -> Sequence[Member]:
@@ -105,9 +105,9 @@ class MultitaskModel(TaskModel):
         run = FoldRun(n_jobs, Checkpoint.of(self.checkpoint, self, data), watch)
 
         def stack_on(hinges: Hinges) -> Stack:
-            own = StackRows.of(rows, self, data, hinges)
+            own = StackRows.of(rows, self, data, hinges, splits)
             members = self._members(Shape.of(data, further=len(hinges.columns)))
-            return fit_stack(own, members, splits, self._loss(), run)
+            return fit_stack(own, members, self._loss(), run)
 
         straight, *bent = self._bases(data)
         with progress_shown(self.verbose):
@@ -117,9 +117,7 @@ class MultitaskModel(TaskModel):
                 if new is not None and new.complete and new.beats(stack):
                     stack = new
             logger.info("weights: %s", stack.weights)
-            data = stack.rows.prepared(data)
-            fitted = FittedStack.of(stack, data)
-        self._keep(stack, fitted, data)
+            self._keep(stack, stack.rows.prepared(data))
         run.kept.finish()
 
     def _bases(self, data: Observations) -> list[Hinges]:
@@ -133,14 +131,9 @@ class MultitaskModel(TaskModel):
         X, codes = super()._read_codes(X, task)
         return self._hinges.expanded(X), codes
 
-    def _keep(
-        self,
-        stack: Stack,
-        fitted: FittedStack,
-        data: Observations,
-        thresholds: np.ndarray | float = 0.0,
-    ) -> None:
-        """Keep the members, and one linear model of those that are linear, in the user's units."""
+    def _keep(self, stack: Stack, data: Observations, thresholds: np.ndarray | float = 0.0) -> None:
+        """Fit members to all rows; make one linear model, in the user's units, of linear ones."""
+        fitted = FittedStack.of(stack, data)
         columns, units = OutputColumns.of(data), stack.rows.units
         found = {name: one for level in fitted.members for name, one in level.items()}
         self.weights_, self._hinges = stack.weights, stack.rows.hinges
@@ -211,8 +204,8 @@ class MultitaskRegressor(IntervalMixin, MultitaskModel):
     checkpoint: of.Checkpoint = None
     verbose: of.Verbose = 0
 
-    def _keep(self, stack: Stack, fitted: FittedStack, data: Observations, *more: Any) -> None:
-        super()._keep(stack, fitted, data, *more)
+    def _keep(self, stack: Stack, data: Observations, *more: Any) -> None:
+        super()._keep(stack, data, *more)
         held, units = stack.held, stack.rows.units
         # What tasks say of their rows, against what would be said of a task never seen.
         known, new = data.codes, np.full_like(data.codes, -1)
@@ -284,35 +277,27 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
     checkpoint: of.Checkpoint = None
     verbose: of.Verbose = 0
 
-    def _keep(
-        self,
-        stack: Stack,
-        fitted: FittedStack,
-        data: Observations,
-        thresholds: np.ndarray | float = 0.0,
-    ) -> None:
+    def _keep(self, stack: Stack, data: Observations, thresholds: np.ndarray | float = 0.0) -> None:
         self.thresholds_ = np.zeros(data.n_tasks)
         if self.threshold is not None:
             held, scores = stack.held, stack.score
             rows = scores, expit(scores), held.weights, held.task
             self.thresholds_ = thresholds = best_thresholds(self.threshold, *rows, data.n_tasks)
-        super()._keep(stack, fitted, data, thresholds)
+        super()._keep(stack, data, thresholds)
 
     def _thresholds_of(self, codes: np.ndarray | None) -> np.ndarray:
+        if codes is None:
+            return self.thresholds_
         # A task never seen has the mean intercept, and with it the mean threshold.
-        return (
-            self.thresholds_
-            if codes is None
-            else np.append(self.thresholds_, self.thresholds_.mean())[codes]
-        )
+        return np.append(self.thresholds_, self.thresholds_.mean())[codes]
 
     def _restore(self, state: dict[str, Any]) -> None:
         # What files of earlier versions call them.
         state = {"thresholds_" if name == "cuts_" else name: part for name, part in state.items()}
         super()._restore(state)
-        cuts: Any = state.get("thresholds_")
-        shape = self.tasks_.shape
-        if not belongs(cuts, np.ndarray) or cuts.shape != shape or cuts.dtype.kind != "f":
+        found: Any = state.get("thresholds_")
+        fits = belongs(found, np.ndarray) and found.dtype.kind == "f"
+        if not fits or found.shape != self.tasks_.shape:
             raise ModelFileError("the thresholds of the model do not fit its tasks.")
 
     def _check_data(self, data: Observations) -> None:

@@ -21,7 +21,6 @@ from ..arrays.blocks import single_blas
 from ..engine.progress import SILENT, Checkpoint, FitProgress, logger
 from ..losses import Loss
 from ..phrases import warn_caller
-from ..rows.folds import Split
 from ..rows.reading import encode_tasks
 from ..saving.registry import saved
 from .blending import Blend, blend, exceeds_noise
@@ -30,24 +29,18 @@ from .members import Fitted, Member, MemberRows, Predicted, Shared
 from .stack_rows import StackRows
 
 
-def fit_stack(
-    rows: StackRows,
-    members: Sequence[Member],
-    splits: Sequence[Split],
-    loss: Loss,
-    run: FoldRun,
-) -> Stack:
+def fit_stack(rows: StackRows, members: Sequence[Member], loss: Loss, run: FoldRun) -> Stack:
     """Fit members on folds, level by level.
 
     A level above the first is kept only if held-out losses fall by more than noise.
     """
     bottom, *above = by_level(members)
     names = [one.name for one in bottom]
-    job = partial(fit_fold, rows, bottom, splits, bool(above))
-    parts = cross_fit(job, splits, rows, names, run, needed=not len(rows.hinges.columns))
+    job = partial(fit_fold, rows, bottom, bool(above))
+    parts = cross_fit(job, rows, names, run, needed=not len(rows.hinges.columns))
     held = HeldOut.joined(parts)
     found = blend(loss, held.scores, held.y, held.weights, reference_member(names))
-    stack = Stack(rows, splits, tuple(bottom), parts, (Blend.of(names, *found),), loss)
+    stack = Stack(rows, tuple(bottom), parts, (Blend.of(names, *found),), loss)
     for level in above if stack.disjoint else []:
         fresh = unless_interrupted(partial(stack.with_level, level, run), run.watch, "next level")
         if fresh is None or not fresh.beats(stack):
@@ -67,7 +60,6 @@ class Stack:
     """Members, their blend after each level, and what they predict of each fold's held-out rows."""
 
     rows: StackRows
-    splits: Sequence[Split]
     members: tuple[Member, ...]
     parts: list[HeldOut]
     blends: tuple[Blend, ...]
@@ -81,13 +73,13 @@ class Stack:
     @property
     def complete(self) -> bool:
         """Whether all folds were held out, rather than cut short by the user."""
-        return len(self.parts) == len(self.splits)
+        return len(self.parts) == len(self.rows.splits)
 
     @property
     def disjoint(self) -> bool:
         """Whether no row is held out twice, nor all at once, so that a level above may be told."""
         size = _num_samples(self.rows.given.X)
-        times = [np.bincount(np.arange(size)[test], minlength=size) for _, test in self.splits]
+        times = [np.bincount(np.arange(size)[test], minlength=size) for _, test in self.rows.splits]
         return self.complete and len(times) > 1 and int(np.sum(times, axis=0).max()) <= 1
 
     @cached_property
@@ -98,9 +90,7 @@ class Stack:
     @cached_property
     def score(self) -> np.ndarray:
         """Score of each held-out target."""
-        scores = dict(zip([one.name for one in self.members], self.held.scores.T, strict=True))
-        start = np.full(self.held.y.shape, self.blends[-1].shift, self.held.scores.dtype)
-        return sum((share * scores[name] for name, share in self.weights.items()), start)
+        return self._predicted(self.held).score
 
     @cached_property
     def losses(self) -> np.ndarray:
@@ -118,7 +108,7 @@ class Stack:
         """The stack with members above it, drawn to the stack without them."""
         names = [one.name for one in members]
         job = partial(fit_fold_above, self, members)
-        above = cross_fit(job, self.splits, self.rows, names, run, needed=False)
+        above = cross_fit(job, self.rows, names, run, needed=False)
         parts = [
             replace(one, scores=np.concatenate([one.scores, new.scores], axis=1))
             for one, new in zip(self.parts, above, strict=True)
@@ -135,7 +125,7 @@ class Stack:
     def held_out(self, numbers: Sequence[int]) -> tuple[MemberRows, Predicted]:
         """Targets that some folds held out, and what this stack predicts of them."""
         parts = [self.parts[number] for number in numbers]
-        X = [self.rows.read(self.splits[number][1]).X for number in numbers]
+        X = [self.rows.read(self.rows.splits[number][1]).X for number in numbers]
         starts = np.cumsum([0, *(one.shape[0] for one in X)])
         held = HeldOut.joined(parts)
         row = np.concatenate([one.row + start for one, start in zip(parts, starts, strict=False)])
@@ -147,8 +137,8 @@ class Stack:
 
 def fit_fold_above(stack: Stack, members: Sequence[Member], number: int) -> HeldOut:
     """Fit members to what other folds held out, and score what one did."""
-    others = [other for other in range(len(stack.splits)) if other != number]
-    shared = Shared(partial(stack.rows.read, stack.splits[number][0]), members)
+    others = [other for other in range(len(stack.parts)) if other != number]
+    shared = Shared(stack.rows.read(stack.rows.splits[number][0]), members)
     rows, base = stack.held_out(others)
     fitted = fit_all(members, rows, shared, base)
     asked = stack.held_out([number])
@@ -186,13 +176,10 @@ class HeldOut:
 
     def predicted(self, names: Sequence[str]) -> dict[str, Predicted]:
         """What each member predicts, by name."""
-        tables = [] if self.tables is None else list(self.tables)
+        tables = () if self.tables is None else self.tables
         makers = [partial(np.asarray, table) for table in tables]
-        scores = dict(zip(names, self.scores.T, strict=True))
-        return {
-            name: Predicted(score, self.column, make)
-            for (name, score), make in zip_longest(scores.items(), makers)
-        }
+        found = zip_longest(names, self.scores.T, makers)
+        return {name: Predicted(score, self.column, make) for name, score, make in found}
 
     @classmethod
     def joined(cls, parts: Sequence[HeldOut]) -> HeldOut:
@@ -211,13 +198,7 @@ class FoldRun:
 
 
 def cross_fit(
-    job: Callable[[int], HeldOut],
-    splits: Sequence[Split],
-    rows: StackRows,
-    names: Sequence[str],
-    run: FoldRun,
-    *,
-    needed: bool,
+    job: Callable[[int], HeldOut], rows: StackRows, names: list[str], run: FoldRun, *, needed: bool
 ) -> list[HeldOut]:
     """Run a job for every fold that is not known yet.
 
@@ -225,7 +206,7 @@ def cross_fit(
     """
     kept, told = run.kept, (rows.hinges.columns, rows.hinges.knots, *names)
     # A checkpoint of other folds, hinges or members is none of this fit.
-    keys = [joblib.hash((told, split)) for split in splits]
+    keys = [joblib.hash((told, split)) for split in rows.splits]
     known = {key: kept.get(key) for key in keys if kept.get(key) is not None}
     missing = [number for number, key in enumerate(keys) if key not in known]
     jobs = (delayed(job)(number) for number in missing)
@@ -236,24 +217,22 @@ def cross_fit(
             for number, part in run.watch.iterate(found, "fold", more=lambda one: [one[0]] != last):
                 known[keys[number]] = part
                 kept.save(keys[number], part)
-                logger.info("%d of %d folds done", len(known), len(splits))
+                logger.info("%d of %d folds done", len(known), len(keys))
     except KeyboardInterrupt:
         if not known or not run.watch.is_root or not needed:
             raise
         warn_caller(
-            f"Interrupted after {len(known)} of {len(splits)} folds, which decide the weights. "
+            f"Interrupted after {len(known)} of {len(keys)} folds, which decide the weights. "
             "The members are now fitted to all rows; interrupt again to give up.",
             ConvergenceWarning,
         )
     return [known[key] for key in keys if key in known]
 
 
-def fit_fold(
-    rows: StackRows, members: Sequence[Member], splits: Sequence[Split], tables: bool, number: int
-) -> HeldOut:
+def fit_fold(rows: StackRows, members: Sequence[Member], tables: bool, number: int) -> HeldOut:
     """Fit members to one part of the rows and score the other."""
-    train, test = splits[number]
-    shared = Shared(partial(rows.read, train), members)
+    train, test = rows.splits[number]
+    shared = Shared(rows.read(train), members)
     asked = MemberRows.of(rows.read(test), shared.data.tasks, shared.columns)
     fitted = fit_all(members, shared.rows(), shared, None)
     said = [one.score(asked, None) for one in fitted]

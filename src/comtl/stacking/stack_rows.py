@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from ..arrays import Array, asarray_like, to_numpy
 from ..losses.loss import target_units
 from ..rows.fit_input import FitInput
+from ..rows.folds import Split
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from .hinges import Hinges
@@ -59,17 +61,16 @@ class TargetScaling:
         """Observations of some of the tasks, with targets in their units."""
         if data.classes is not None:
             return data
-        cell = encode_tasks(data.tasks, self.tasks)[data.codes]
-        shift, scale = (asarray_like(unit[cell], data.y) for unit in (self.shift, self.scale))
+        task = encode_tasks(data.tasks, self.tasks)[data.codes]
+        shift, scale = (asarray_like(unit[task], data.y) for unit in (self.shift, self.scale))
         return replace(data, y=(data.y - shift) / scale)
 
     def inverse_transform(
         self, coef: Array, intercepts: Array, task: np.ndarray
     ) -> tuple[Array, Array]:
         """Weights and intercepts of columns that belong to tasks, in the user's units."""
-        scale, shift = (
-            asarray_like(unit[task], coef, coef.dtype) for unit in (self.scale, self.shift)
-        )
+        units = self.shift, self.scale
+        shift, scale = (asarray_like(unit[task], coef, coef.dtype) for unit in units)
         return coef * scale[:, None], intercepts * scale + shift
 
 
@@ -85,11 +86,20 @@ class StackRows:
     hinges: Hinges
     units: TargetScaling
     classes: np.ndarray | None
+    splits: Sequence[Split]
 
     @classmethod
-    def of(cls, given: FitInput, schema: Any, data: Observations, hinges: Hinges) -> StackRows:
-        """Rows whose observations are known."""
-        return cls(given, copy.copy(schema), hinges, TargetScaling.of(data), data.classes)
+    def of(
+        cls,
+        given: FitInput,
+        schema: Any,
+        data: Observations,
+        hinges: Hinges,
+        splits: Sequence[Split] = (),
+    ) -> StackRows:
+        """Rows whose observations are known, and the folds of them."""
+        units = TargetScaling.of(data)
+        return cls(given, copy.copy(schema), hinges, units, data.classes, splits)
 
     def prepared(self, data: Observations) -> Observations:
         """Observations with hinges and scaled targets."""

@@ -1,13 +1,15 @@
-"""The cut between two classes: when there is one, and who has it."""
+"""The decision threshold between two classes: when there is one, and who has it."""
 
 from functools import cache
 
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 
 from comtl import MultitaskClassifier
-from comtl.stacking.thresholds import best_thresholds
+from comtl.stacking.thresholds import METRICS, best_thresholds
+from helpers import draw_tasks
 
 
 def held_out(seed, sizes, level=0.0):
@@ -18,12 +20,41 @@ def held_out(seed, sizes, level=0.0):
     return scores, rng.random(len(task)) < expit(scores), task
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_no_threshold_is_better(metric):
+    rng = np.random.default_rng(0)
+    scores, task = rng.standard_normal(300), rng.integers(0, 4, 300)
+    truth = scores + rng.standard_normal(300) > 1.0
+    named = {
+        "accuracy": accuracy_score,
+        "balanced_accuracy": balanced_accuracy_score,
+        "f1": f1_score,
+        "macro_f1": lambda a, b: f1_score(a, b, average="macro"),
+    }[metric]
+
+    def value(threshold):
+        said = scores > threshold
+        return np.mean([named(truth[task == t], said[task == t]) for t in range(4)])
+
+    found = best_thresholds(metric, scores, 1.0 * truth, np.ones(300), task, 5)
+    assert value(found[task]) >= max(value(other) for other in np.linspace(-2, 2, 81)) - 0.01
+    assert np.all(np.isfinite(found)) and len(found) == 5
+
+
+def test_thresholds_follow_the_level_of_a_task():
+    rng = np.random.default_rng(0)
+    task, level = np.repeat([0, 1], 200), np.repeat([-3.0, 3.0], 200)
+    noise = rng.standard_normal(400)
+    found = best_thresholds("macro_f1", level + noise, 1.0 * (noise > 0), np.ones(400), task, 2)
+    np.testing.assert_allclose(found, [-3.0, 3.0], atol=0.3)
+
+
 SIZES = pytest.mark.parametrize("sizes", [(800,), (400, 400), (25,) * 40], ids=["1", "2", "40"])
 
 
 @SIZES
 def test_even_odds_suit_accuracy_whatever_the_classes_of_a_few_rows(sizes):
-    """Whatever a cut gains on such rows by their classes is noise."""
+    """Whatever a threshold gains on such rows by their classes is noise."""
     odds, classes = [], []
     for seed in range(10):
         scores, truth, task = held_out(seed, sizes)
@@ -36,14 +67,14 @@ def test_even_odds_suit_accuracy_whatever_the_classes_of_a_few_rows(sizes):
 
 @SIZES
 @pytest.mark.parametrize("metric", ["balanced_accuracy", "f1", "macro_f1"])
-def test_cuts_by_the_odds_of_uneven_classes_are_near_those_of_many_rows(metric, sizes):
+def test_thresholds_by_the_odds_of_uneven_classes_are_near_those_of_many_rows(metric, sizes):
     many, truth, one = held_out(99, (200_000,), level=-2.5)
     (best,) = best_thresholds(metric, many, 1.0 * truth, np.ones(len(many)), one, 1)
     assert best < -0.3
     for seed in range(10):
         scores, _, task = held_out(seed, sizes, level=-2.5)
-        cuts = best_thresholds(metric, scores, expit(scores), np.ones(len(task)), task, len(sizes))
-        assert abs(np.mean(cuts) - best) < 0.8
+        found = best_thresholds(metric, scores, expit(scores), np.ones(len(task)), task, len(sizes))
+        assert abs(np.mean(found) - best) < 0.8
 
 
 def test_weights_are_repetitions():
@@ -57,51 +88,42 @@ def test_weights_are_repetitions():
     np.testing.assert_allclose(weighted, given, atol=0.1)
 
 
-def draw(share, seed=2, tasks=8, rows=20, features=3):
-    rng = np.random.default_rng(seed)
-    task = np.repeat(np.arange(tasks), rows)
-    X = rng.standard_normal((len(task), features))
-    W = 1.0 + 0.5 * rng.standard_normal((tasks, features))
-    y = np.einsum("np,np->n", X, W[task]) + rng.standard_normal(tasks)[task]
-    y = y + rng.standard_normal(len(task))
-    return X, y > np.quantile(y, 1 - share), task
+X, Y, TASK = draw_tasks(seed=2)
 
 
 @cache
-def fitted(threshold, share):
-    X, y, task = draw(share)
-    return MultitaskClassifier(threshold=threshold, cv=3).fit(X, y, task=task)
+def fitted(threshold):
+    """Fit to a fifth of positive rows."""
+    return MultitaskClassifier(threshold=threshold, cv=3).fit(X, np.quantile(Y, 0.8) < Y, TASK)
 
 
 @pytest.mark.parametrize("metric", ["balanced_accuracy", "f1", "macro_f1"])
-def test_decisions_have_the_cut_and_probabilities_have_not(metric, share=0.2):
-    X, _, task = draw(share)
-    plain, model = fitted(None, share), fitted(metric, share)
+def test_decisions_have_the_threshold_and_probabilities_have_not(metric):
+    plain, model = fitted(None), fitted(metric)
     assert model.thresholds_.shape == (8,) and np.all(plain.thresholds_ == 0.0)
     assert np.mean(model.thresholds_) < -0.2
     np.testing.assert_allclose(model.coef_, plain.coef_)
     np.testing.assert_allclose(model.intercept_, plain.intercept_ - model.thresholds_)
-    score, said = model.decision_function(X, task=task), model.predict(X, task=task)
+    score, said = model.decision_function(X, task=TASK), model.predict(X, task=TASK)
     np.testing.assert_array_equal(said, score > 0)
-    assert np.any(said != plain.predict(X, task=task))
-    chance = model.predict_proba(X, task=task)
-    np.testing.assert_allclose(chance, plain.predict_proba(X, task=task), rtol=1e-10)
-    np.testing.assert_allclose(chance[:, 1], expit(score + model.thresholds_[task]), rtol=1e-10)
-    logs = model.predict_log_proba(X, task=task)
-    np.testing.assert_allclose(logs, plain.predict_log_proba(X, task=task), rtol=1e-10)
+    assert np.any(said != plain.predict(X, task=TASK))
+    chance = model.predict_proba(X, task=TASK)
+    np.testing.assert_allclose(chance, plain.predict_proba(X, task=TASK), rtol=1e-10)
+    np.testing.assert_allclose(chance[:, 1], expit(score + model.thresholds_[TASK]), rtol=1e-10)
+    logs = model.predict_log_proba(X, task=TASK)
+    np.testing.assert_allclose(logs, plain.predict_log_proba(X, task=TASK), rtol=1e-10)
 
 
-def test_a_task_never_seen_has_the_mean_cut():
-    X, _, task = draw(0.2)
-    plain, model = fitted(None, 0.2), fitted("f1", 0.2)
-    task = np.where(np.arange(len(task)) % 2, task, 99)
+def test_a_task_never_seen_has_the_mean_threshold():
+    plain, model = fitted(None), fitted("f1")
+    task = np.where(np.arange(len(TASK)) % 2, TASK, 99)
     chance = model.predict_proba(X, task=task)
     np.testing.assert_allclose(chance, plain.predict_proba(X, task=task), rtol=1e-10)
     shift = plain.decision_function(X, task=task) - model.decision_function(X, task=task)
     np.testing.assert_allclose(shift[task == 99], np.mean(model.thresholds_))
 
 
-def test_each_column_of_a_table_has_its_cut():
+def test_each_column_of_a_table_has_its_threshold():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((150, 3))
     signal = X @ rng.standard_normal((3, 4)) + rng.standard_normal((150, 4))

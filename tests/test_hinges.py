@@ -1,4 +1,4 @@
-"""Bends of columns: where they lie, when they are taken, and what a bent model can do."""
+"""Hinges of columns: where they lie, when they are kept, and what a model with hinges can do."""
 
 from functools import cache
 
@@ -10,8 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import comtl
 from comtl import MultitaskClassifier, MultitaskRegressor
-from comtl.stacking import blending as stacking
-from comtl.stacking import multitask, stack
+from comtl.stacking import blending, multitask, stack
 from comtl.stacking.blending import exceeds_noise, mean_and_se
 from comtl.stacking.hinges import Hinges
 from comtl.stacking.stack import fit_fold, fit_stack
@@ -20,7 +19,7 @@ TASK = np.repeat([f"t{number}" for number in range(6)], 40)
 
 
 def draw(seed=0):
-    """A column that bends at zero, one that does not and is half zeros, and a flag."""
+    """A column with a kink at zero, one that is linear and half zeros, and a flag."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((240, 3))
     X[:, 1] = np.where(rng.random(240) < 0.5, 0.0, X[:, 1])
@@ -32,13 +31,17 @@ def draw(seed=0):
 X, Y = draw()
 
 
-@cache
-def bent():
-    return MultitaskRegressor(basis="hinges", cv=2).fit(X, Y, task=TASK)
+def regressor():
+    return MultitaskRegressor(basis="hinges", cv=2)
 
 
 @cache
-def bent_classes():
+def values():
+    return regressor().fit(X, Y, task=TASK)
+
+
+@cache
+def classes():
     return MultitaskClassifier(basis="hinges", cv=2).fit(X, Y > np.median(Y), task=TASK)
 
 
@@ -65,12 +68,8 @@ def test_rows_of_weight_zero_have_no_values():
         assert len(Hinges.of(rows, np.r_[np.ones(10), np.zeros(20)]).columns) == 4
         assert len(Hinges.of(rows, np.r_[np.ones(9), np.zeros(21)]).columns) == 0
         # A knot at the least or the largest value would repeat the column, or be nothing.
-        knots = Hinges.of(rows, np.r_[1000.0, np.ones(29)]).knots
-        assert len(knots) == 0
-
-
-def test_every_value_is_looked_at():
-    """The values that make a column continuous may lie in a few rows of many."""
+        assert len(Hinges.of(rows, np.r_[1000.0, np.ones(29)]).knots) == 0
+    # The values that make a column continuous may lie in a few rows of many.
     rare = np.zeros((5000, 1))
     rare[1::4, 0] = np.arange(1250) / 1250
     assert Hinges.of(rare, np.ones(5000)).knots == pytest.approx([0.1992])
@@ -81,16 +80,14 @@ def test_the_weights_of_a_table_are_those_of_its_rows():
     table = np.column_stack([Y, -Y])
     table[rng.random(table.shape) < 0.3] = np.nan
     times = rng.integers(0, 3, 240)
-    model = MultitaskRegressor(basis="hinges", cv=2)
+    model, repeated = regressor(), [np.repeat(part, times, axis=0) for part in (X, table)]
     read = comtl.rows.reading.read_training
-    weighed = model._bases(read(model, X, table, sample_weight=times))[1]
-    repeated = [np.repeat(part, times, axis=0) for part in (X, table)]
-    given = model._bases(read(model, *repeated))[1]
-    np.testing.assert_array_equal(weighed.knots, given.knots)
+    weighed, given = read(model, X, table, sample_weight=times), read(model, *repeated)
+    np.testing.assert_array_equal(model._bases(weighed)[1].knots, model._bases(given)[1].knots)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_sparse_rows_bend_as_dense_ones(dtype):
+def test_sparse_rows_have_the_hinges_of_dense_ones(dtype):
     rows = X.astype(dtype)
     hinges = Hinges.of(rows, np.ones(240))
     dense, packed = hinges.expanded(rows), hinges.expanded(sparse.csr_array(rows))
@@ -100,8 +97,8 @@ def test_sparse_rows_bend_as_dense_ones(dtype):
 
 
 def test_a_fit_is_the_same_on_dense_and_on_sparse_rows():
-    model, packed = bent(), sparse.csr_array(X)
-    other = MultitaskRegressor(basis="hinges", cv=2).fit(packed, Y, task=TASK)
+    model, packed = values(), sparse.csr_array(X)
+    other = regressor().fit(packed, Y, task=TASK)
     assert model.basis_ == other.basis_ == "hinges"
     np.testing.assert_allclose(other.coef_, model.coef_, rtol=1e-6, atol=1e-8)
     for one in (model, other):
@@ -111,31 +108,38 @@ def test_a_fit_is_the_same_on_dense_and_on_sparse_rows():
         low, high = one.predict_interval(packed.tocoo(), task=TASK)
         assert np.all(low < high)
     for method in ("predict", "predict_proba", "decision_function"):
-        said = getattr(bent_classes(), method)
+        said = getattr(classes(), method)
         np.testing.assert_allclose(said(packed, task=TASK), said(X, task=TASK), rtol=1e-10)
 
 
 def test_frames_small_floats_tables_and_gaps():
     frame = pd.DataFrame(X, columns=["age", "dose", "flag"]).assign(site=TASK)
-    named = MultitaskRegressor(basis="hinges", cv=2, task_column="site").fit(frame, Y)
-    np.testing.assert_allclose(named.coef_, bent().coef_, rtol=1e-8, atol=1e-10)
-    small = MultitaskRegressor(basis="hinges", cv=2).fit(X.astype(np.float32), Y, task=TASK)
+    named = regressor().set_params(task_column="site").fit(frame, Y)
+    np.testing.assert_allclose(named.coef_, values().coef_, rtol=1e-8, atol=1e-10)
+    small = regressor().fit(X.astype(np.float32), Y, task=TASK)
     assert small.basis_ == "hinges"
-    assert small.predict(X.astype(np.float32), task=TASK) == pytest.approx(
-        bent().predict(X, task=TASK), abs=0.05
-    )
+    guess = small.predict(X.astype(np.float32), task=TASK)
+    assert guess == pytest.approx(values().predict(X, task=TASK), abs=0.05)
     table = np.column_stack([Y, 3.0 - Y])
     table[::5, 1] = np.nan
-    wide = MultitaskRegressor(basis="hinges", cv=2).fit(X, table)
+    wide = regressor().fit(X, table)
     assert wide.basis_ == "hinges" and wide.predict(sparse.csr_array(X)).shape == (240, 2)
     assert wide.score(X, table) > 0.8
     gaps = X.copy()
     gaps[3, 0] = np.nan
     for rows in (gaps, sparse.csr_array(gaps)):
         with pytest.raises(ValueError, match="contains NaN"):
-            bent().predict(rows, task=TASK)
+            values().predict(rows, task=TASK)
         with pytest.raises(ValueError, match="contains NaN"):
-            MultitaskRegressor(basis="hinges", cv=2).fit(rows, Y, task=TASK)
+            regressor().fit(rows, Y, task=TASK)
+
+
+def test_hinges_are_kept_where_they_help():
+    straight = MultitaskRegressor(cv=2).fit(X, Y, task=TASK)
+    assert values().basis_ == "hinges" and straight.basis_ == "linear"
+    assert values().score(X, Y, task=TASK) > straight.score(X, Y, task=TASK) + 0.1
+    with pytest.raises(ValueError, match="basis must be one of"):
+        MultitaskRegressor(basis="splines").fit(X, Y, task=TASK)
 
 
 def test_a_gain_must_be_beyond_its_error(monkeypatch):
@@ -146,19 +150,19 @@ def test_a_gain_must_be_beyond_its_error(monkeypatch):
     assert error == pytest.approx(np.repeat(gains, times).std() / times.sum() ** 0.5)
     # Weights that sum to one are shares of the rows, not a single row.
     assert mean_and_se(gains, np.full(200, 0.005))[1] == pytest.approx(gains.std() / 200**0.5)
-    limit = stacking.MIN_GAIN_SE * gains.std() / 200**0.5
+    limit = blending.MIN_GAIN_SE * gains.std() / 200**0.5
     assert not exceeds_noise(gains - gains.mean() + 0.99 * limit, np.ones(200))
     assert exceeds_noise(gains - gains.mean() + 1.01 * limit, np.ones(200))
     assert not exceeds_noise(np.zeros(5), np.ones(5))
     for sure, basis in ((-np.inf, "hinges"), (np.inf, "linear")):
-        monkeypatch.setattr(stacking, "MIN_GAIN_SE", sure)
-        model = MultitaskRegressor(basis="hinges", cv=2).fit(X[:, :1], Y, task=TASK)
+        monkeypatch.setattr(blending, "MIN_GAIN_SE", sure)
+        model = regressor().fit(X[:, :1], Y, task=TASK)
         assert model.basis_ == basis
         assert model.coef_.shape == (6, 5 if basis == "hinges" else 1)
 
 
-def test_bends_that_win_by_chance_are_left(monkeypatch):
-    """A lower loss of the folds is not enough: the truth is straight, and rows are few."""
+def test_hinges_that_win_by_chance_are_left(monkeypatch):
+    """A lower loss of the folds is not enough: the truth is linear, and rows are few."""
     rng = np.random.default_rng(15)
     task = np.arange(60) % 4
     rows = rng.standard_normal((60, 1))
@@ -176,8 +180,8 @@ def test_bends_that_win_by_chance_are_left(monkeypatch):
 
 
 @pytest.mark.parametrize("done", [2, 3])
-def test_bends_cut_short_are_left(monkeypatch, done):
-    """In the first of the folds of the bends, or after some: the straight folds are complete."""
+def test_hinges_cut_short_are_left(monkeypatch, done):
+    """In the first of the folds with hinges, or after some: those without are complete."""
     calls = []
 
     def interrupted(*given):
@@ -188,33 +192,29 @@ def test_bends_cut_short_are_left(monkeypatch, done):
 
     monkeypatch.setattr(stack, "fit_fold", interrupted)
     with pytest.warns(ConvergenceWarning, match="hinges, which are left out"):
-        model = MultitaskRegressor(basis="hinges", cv=2).fit(X, Y, task=TASK)
-    assert model.basis_ == "linear"
+        assert regressor().fit(X, Y, task=TASK).basis_ == "linear"
 
 
-def test_bends_have_names_people_read():
+def test_hinges_have_names_people_read():
     hinges = Hinges(np.array([1, 1, 0]), np.array([35.21432, 52300.7, -0.5]))
-    assert hinges.names(["pay", "age"]) == [
-        "age above 35.21",
-        "age above 52301",
-        "pay above -0.5",
-    ]
+    names = ["age above 35.21", "age above 52301", "pay above -0.5"]
+    assert hinges.names(["pay", "age"]) == names
     near = Hinges(np.zeros(2, dtype=int), np.array([1.00001, 1.00002]))
     assert near.names(["x"]) == ["x above 1.00001", "x above 1.00002"]
     assert len(set(Hinges.of(1.7e9 + X[:, :1], np.ones(240)).names(["time"]))) == 4
 
 
-@pytest.mark.parametrize("made", [bent, bent_classes])
-def test_a_bent_model_can_be_looked_at(made, tmp_path):
+@pytest.mark.parametrize("made", [values, classes])
+def test_a_model_with_hinges_can_be_looked_at(made, tmp_path):
     model = made()
     assert model.basis_ == "hinges"
     names = model.coef_frame().columns.tolist()
-    bends = len(model._hinges.columns)
-    assert names[:3] == ["x0", "x1", "x2"] and len(names) == 3 + bends
+    width = 3 + len(model._hinges.columns)
+    assert names[:3] == ["x0", "x1", "x2"] and len(names) == width
     assert all(name.startswith(("x0 above", "x1 above")) for name in names[3:])
     assert model.task_frame().shape == (6, 2)
-    assert model.feature_clusters_.shape == (3 + bends,)
-    assert f"{3 + bends} features" in model._summary()
+    assert model.feature_clusters_.shape == (width,)
+    assert f"{width} features" in model._summary()
     page = model.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "x0 above" in page
     model.save(tmp_path / "m.comtl")

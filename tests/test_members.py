@@ -35,7 +35,7 @@ def test_members_fitted_together_are_those_fitted_alone(classes, rows, features)
     stack = MultitaskClassifier() if classes else MultitaskRegressor()
     data = cells(stack, X, y > np.median(y) if classes else y, task)
     members = default_members(Shape.of(data), classification=classes)
-    shared = Shared(lambda: data, members)
+    shared = Shared(data, members)
     for member, found in zip(members, fit_all(members, shared.rows(), shared, None), strict=True):
         if member.name.startswith(("factor ", "full")):
             continue  # They start from simpler fits, and are not taken to their tops.
@@ -59,7 +59,7 @@ def test_members_ask_for_the_grams_of_all_rows_once(monkeypatch):
 
     monkeypatch.setattr(population, "cell_grams", counted)
     members = default_members(Shape.of(data), classification=False)
-    shared = Shared(lambda: data, members)
+    shared = Shared(data, members)
     fit_all(members, shared.rows(), shared, None)
     # Those of columns on one scale, and of columns as given.
     assert len(made) == 2
