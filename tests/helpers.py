@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -108,6 +109,12 @@ def numeric_gradient(function: Callable[[np.ndarray], float], at: np.ndarray) ->
         step[index] = 1e-5 * max(1.0, abs(at[index]))
         result[index] = (function(at + step) - function(at - step)) / (2.0 * step[index])
     return result
+
+
+def assert_weights(model: Any, coef: np.ndarray, intercept: np.ndarray, **near: float) -> None:
+    """Compare the coefficients and intercepts of a fitted model."""
+    np.testing.assert_allclose(model.coef_, coef, **near)
+    np.testing.assert_allclose(model.intercept_, intercept, **near)
 
 
 def random_orthogonal(rng: np.random.Generator, size: int) -> np.ndarray:

@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from comtl import baselines
+from helpers import assert_weights
 
 NAMES = list(baselines.__all__)
 CLASSIFIERS = [name for name in NAMES if name.endswith("Classifier")]
@@ -147,8 +148,7 @@ def test_sparse_is_dense(name):
     X[np.random.default_rng(1).random(X.shape) < 0.5] = 0.0
     dense = fitted(make(name), X, y, task=task)
     packed = fitted(make(name), sparse.csr_array(X), y, task=task)
-    np.testing.assert_allclose(packed.coef_, dense.coef_, atol=1e-6)
-    np.testing.assert_allclose(packed.intercept_, dense.intercept_, atol=1e-6)
+    assert_weights(packed, dense.coef_, dense.intercept_, atol=1e-6)
 
 
 @each
@@ -159,8 +159,7 @@ def test_weights_are_repetitions(name):
     weighted = fitted(make(name), X, y, task=task, sample_weight=count.astype(float))
     many = np.repeat(np.arange(len(y)), count)
     repeated = fitted(make(name), X[many], y[many], task=task[many])
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
-    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, atol=1e-6)
+    assert_weights(weighted, repeated.coef_, repeated.intercept_, atol=1e-6)
 
 
 @each
@@ -169,10 +168,8 @@ def test_float32_stays(name):
     small = fitted(make(name), X, y, task=task)
     assert small.coef_.dtype == small.intercept_.dtype == np.float32
     assert small.task_factor_.dtype == small.feature_factor_.dtype == np.float32
-    if name in REGRESSORS:
-        assert small.predict(X, task=task).dtype == np.float32
-    else:
-        assert small.decision_function(X, task=task).dtype == np.float32
+    scores = small.predict if name in REGRESSORS else small.decision_function
+    assert scores(X, task=task).dtype == np.float32
     large = fitted(make(name), X.astype(float), y, task=task)
     np.testing.assert_allclose(small.coef_, large.coef_, rtol=1e-2, atol=1e-2)
 
@@ -191,8 +188,7 @@ def test_table_of_targets_with_gaps(name):
     assert model.coef_.shape == (4, 3)
     rows, column = np.nonzero(~gaps)
     long = fitted(make(name), X[rows], Y[rows, column], task=column)
-    np.testing.assert_allclose(model.coef_, long.coef_, atol=1e-5)
-    np.testing.assert_allclose(model.intercept_, long.intercept_, atol=1e-5)
+    assert_weights(model, long.coef_, long.intercept_, atol=1e-5)
     if not name.startswith(("Pooled", "RandomIntercept")):
         assert model.score(X, Y) > 0.6
 

@@ -13,7 +13,6 @@ from comtl.engine.starts import start_state
 from comtl.engine.task_steps import deviation_step, direct_step
 from comtl.losses import Logistic, Squared
 from comtl.penalties import Ridge
-from comtl.penalties.learned_relation import AcrossColumns, RidgedRelation
 from comtl.solvers.small_blocks import solve_arrow
 from helpers import numeric_gradient, problem, random_definite, random_factors
 
@@ -185,59 +184,3 @@ def test_losses_of_each_task_under_each_model(loss):
     fits = [data.rows(loss), data.rows(loss, packed=True)]
     for fit in fits + ([data.gram()] if loss.quadratic else []):
         assert_allclose(fit.losses(weights, intercepts), expected, rtol=1e-9)
-
-
-# ---- a relation beside a ridge ------------------------------------------------------------------
-
-
-def test_ridged_relation_has_its_derivatives():
-    rng = np.random.default_rng(0)
-    factor = rng.standard_normal((6, 3))
-    penalty = RidgedRelation(0.7, ridge=0.4).initialised(factor, 0.1)
-    there = factor + 0.1 * rng.standard_normal(factor.shape)
-    assert_allclose(penalty.gradient(there), numeric_gradient(penalty.value, there), atol=1e-6)
-    alpha, low = penalty.curvature(factor)
-    step = rng.standard_normal(factor.shape)
-    change = penalty.gradient(factor + step) - penalty.gradient(factor)
-    assert_allclose(alpha * step - low @ (low.T @ step), change, atol=1e-9)
-
-
-def test_a_relation_of_columns_has_its_derivatives():
-    rng = np.random.default_rng(0)
-    factor = rng.standard_normal((6, 3))
-    penalty = AcrossColumns.of(RidgedRelation(0.7, ridge=0.4)).initialised(factor, 0.1)
-    there = factor + 0.1 * rng.standard_normal(factor.shape)
-    assert_allclose(penalty.gradient(there), numeric_gradient(penalty.value, there), atol=1e-6)
-    turn, step = penalty.rotation(factor), rng.standard_normal(factor.shape)
-    change = penalty.gradient(factor + step @ turn.T) - penalty.gradient(factor)
-    assert_allclose(change @ turn, step, atol=1e-9)
-
-
-@given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 5), st.floats(1e-12, 1.0))
-def test_both_sides_have_one_value_but_for_the_smoothing(seed, rows, columns, epsilon):
-    """At their best either is the squared sum of roots, the longer side with more of them."""
-    factor = np.random.default_rng(seed).standard_normal((rows, columns))
-    squares = np.linalg.svd(factor, compute_uv=False) ** 2
-    roots = np.sqrt(squares + epsilon * squares[0])
-    for penalty, size in (
-        (RidgedRelation(0.7, ridge=0.4), rows),
-        (AcrossColumns.of(RidgedRelation(0.7, ridge=0.4)), columns),
-    ):
-        more = (size - len(roots)) * (epsilon * squares[0]) ** 0.5
-        expected = 0.7 * (roots.sum() + more) ** 2 + 0.4 * squares.sum()
-        assert_allclose(penalty.initialised(factor, epsilon).value(factor), expected, rtol=1e-7)
-
-
-@pytest.mark.parametrize("across", [False, True])
-def test_a_new_row_costs_what_the_whitener_says(across):
-    """To second order in a small row, with the relation at its best for both."""
-    rng = np.random.default_rng(0)
-    factor = rng.standard_normal((6, 3))
-    plain = RidgedRelation(0.7, ridge=0.4)
-    penalty = (AcrossColumns.of(plain) if across else plain).initialised(factor, 1e-10)
-    row = 1e-4 * rng.standard_normal(3)
-    longer = np.vstack([factor, row])
-    outside = np.vstack([factor, np.zeros(3)])
-    rise = penalty.updated(longer).value(longer) - penalty.updated(outside).value(outside)
-    cost = np.sum(np.linalg.solve(penalty.whitening(factor), row) ** 2)
-    assert_allclose(cost, rise, rtol=1e-2)

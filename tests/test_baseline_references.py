@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from comtl import baselines
 from comtl.baselines import direct as whole
+from helpers import assert_weights
 
 FORMS = pytest.mark.parametrize("form", ["tasks", "rows"])
 
@@ -101,9 +102,8 @@ def test_pooled_classes_are_one_against_the_rest():
     for label in range(3):
         other = LogisticRegression(C=0.5 / 0.4, tol=1e-12, max_iter=10_000, solver="newton-cg")
         other.fit(X, y == label)
-        for task in range(4):
-            assert_allclose(model.coef_[task, label], other.coef_[0], atol=1e-4)
-            assert_allclose(model.intercept_[task, label], other.intercept_[0], atol=1e-4)
+        assert_allclose(model.coef_[:, label], np.tile(other.coef_, (4, 1)), atol=1e-4)
+        assert_allclose(model.intercept_[:, label], other.intercept_[0], atol=1e-4)
 
 
 # ---- a common part ------------------------------------------------------------------------------
@@ -144,27 +144,23 @@ def test_mean_regularized(penalties, seed, form, as_form):
     model = baselines.MeanRegularizedRegressor(
         alpha, alpha_shared=shared, alpha_intercept=own, standardize=False
     ).fit(X, y, task=code, sample_weight=weights)
-    coef, intercept = stacked(X, y, code, weights, alpha, shared, own)
-    assert_allclose(model.coef_, coef, rtol=1e-6, atol=1e-7)
-    assert_allclose(model.intercept_, intercept, rtol=1e-6, atol=1e-7)
+    assert_weights(model, *stacked(X, y, code, weights, *penalties), rtol=1e-6, atol=1e-7)
 
 
 def test_mean_regularized_limits():
     X, y, code, _ = data()
     rest = {"standardize": False}
     model = baselines.MeanRegularizedRegressor
-    stiff = model(1e9, alpha_shared=0.7, alpha_intercept=2.0, **rest).fit(X, y, task=code)
-    coef, intercept = stacked(X, y, code, np.ones(len(y)), None, 0.7, 2.0)
-    assert_allclose(stiff.coef_, coef, atol=1e-5)
-    assert_allclose(stiff.intercept_, intercept, atol=1e-5)
     pooled = baselines.PooledRegressor(0.7, **rest).fit(X, y, task=code)
-    stiff = model(1e9, alpha_shared=0.7, alpha_intercept=1e9, **rest).fit(X, y, task=code)
-    assert_allclose(stiff.coef_, pooled.coef_, atol=1e-5)
-    assert_allclose(stiff.intercept_, pooled.intercept_, atol=1e-5)
     alone = baselines.IndependentRegressor(0.7, **rest).fit(X, y, task=code)
-    loose = model(0.7, alpha_shared=1e9, alpha_intercept=1e-9, **rest).fit(X, y, task=code)
-    assert_allclose(loose.coef_, alone.coef_, atol=1e-5)
-    assert_allclose(loose.intercept_, alone.intercept_, atol=1e-5)
+    for penalties, expected in (
+        ((1e9, 0.7, 2.0), stacked(X, y, code, np.ones(len(y)), None, 0.7, 2.0)),
+        ((1e9, 0.7, 1e9), (pooled.coef_, pooled.intercept_)),
+        ((0.7, 1e9, 1e-9), (alone.coef_, alone.intercept_)),
+    ):
+        alpha, shared, own = penalties
+        limit = model(alpha, alpha_shared=shared, alpha_intercept=own, **rest).fit(X, y, task=code)
+        assert_weights(limit, *expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["RandomInterceptRegressor", "MeanRegularizedRegressor"])
@@ -176,9 +172,7 @@ def test_intercepts_at_their_estimated_penalty(name):
     own = model._state.intercept_penalty
     assert 0.0 < own < np.inf
     parts = (None, 0.7) if name.startswith("Random") else (0.7, 1.0)
-    coef, intercept = stacked(X, y, code, weights, *parts, own)
-    assert_allclose(model.coef_, coef, rtol=1e-6, atol=1e-7)
-    assert_allclose(model.intercept_, intercept, rtol=1e-6, atol=1e-7)
+    assert_weights(model, *stacked(X, y, code, weights, *parts, own), rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("spread", [0.3, 1.0, 3.0])

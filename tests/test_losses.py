@@ -23,22 +23,19 @@ def draw_targets(data, name):
     return np.array([data.draw(TARGETS.get(name, scores))])
 
 
-@given(scores, st.floats(-30.0, 30.0))
-def test_squared_is_the_square_without_a_half(score, y):
-    assert Squared().value(np.array([y]), np.array([score])) == (y - score) ** 2
+VALUES = {
+    "squared": lambda y, score: (y - score) ** 2,
+    "logistic": lambda y, score: np.log1p(np.exp(-y * score)),
+    "poisson": lambda y, score: np.exp(score) - y * score + xlogy(y, y) - y,
+}
 
 
-@given(scores, labels)
-def test_logistic_is_the_log_likelihood(score, y):
-    value = Logistic().value(np.array([y]), np.array([score]))
-    assert_allclose(value, np.log1p(np.exp(-y * score)), rtol=1e-12)
-
-
-@given(scores, TARGETS["poisson"])
-def test_poisson_is_half_the_deviance(score, y):
-    value = Poisson().value(np.array([y]), np.array([score]))
-    expected = np.exp(score) - y * score + xlogy(y, y) - y
-    assert_allclose(value, expected, rtol=1e-9, atol=1e-9 * (1.0 + y))
+@pytest.mark.parametrize("name", VALUES)
+@given(data=st.data(), score=scores)
+def test_values(name, data, score):
+    y = draw_targets(data, name)
+    near = {"rtol": 1e-9, "atol": 1e-9 * (1.0 + y[0])} if name == "poisson" else {"rtol": 1e-12}
+    assert_allclose(LOSSES[name].value(y, np.array([score])), VALUES[name](y, score), **near)
 
 
 @pytest.mark.parametrize("name", LOSSES)

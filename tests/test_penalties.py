@@ -22,7 +22,7 @@ from comtl.penalties import (
     factor_penalties,
     penalty_of,
 )
-from comtl.penalties.learned_relation import LearnedRelation
+from comtl.penalties.learned_relation import AcrossColumns, LearnedRelation, RidgedRelation
 from comtl.penalties.relations import Relation
 from helpers import numeric_gradient
 
@@ -45,7 +45,8 @@ def fit_members(factor, relative_epsilon=0.05, strength=0.7):
 def smooth_penalties(shape):
     # The relation belongs to another factor, so that gradient and curvature are put to the test.
     other = random_factor(shape, seed=1)
-    return [Ridge(0.7), Free(), fit_members(other)]
+    ridged = RidgedRelation(0.7, ridge=0.4).initialised(other, 0.05)
+    return [Ridge(0.7), Free(), fit_members(other), ridged]
 
 
 # ---- smooth parts -------------------------------------------------------------------------------
@@ -155,6 +156,50 @@ def test_pull_is_the_rate_of_scaling(shape):
     for penalty in [*entrywise, fit_members(random_factor(shape, 1))]:
         rate = (penalty.value((1 + h) * factor) - penalty.value((1 - h) * factor)) / (2 * h)
         assert_allclose(penalty.scale_derivative(factor), rate, rtol=1e-6)
+
+
+# ---- a relation beside a ridge ------------------------------------------------------------------
+
+
+def test_a_relation_of_columns_has_its_derivatives():
+    rng = np.random.default_rng(0)
+    factor = rng.standard_normal((6, 3))
+    penalty = AcrossColumns.of(RidgedRelation(0.7, ridge=0.4)).initialised(factor, 0.1)
+    there = factor + 0.1 * rng.standard_normal(factor.shape)
+    assert_allclose(penalty.gradient(there), numeric_gradient(penalty.value, there), atol=1e-6)
+    turn, step = penalty.rotation(factor), rng.standard_normal(factor.shape)
+    change = penalty.gradient(factor + step @ turn.T) - penalty.gradient(factor)
+    assert_allclose(change @ turn, step, atol=1e-9)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 5), st.floats(1e-12, 1.0))
+def test_both_sides_have_one_value_but_for_the_smoothing(seed, rows, columns, epsilon):
+    """At their best either is the squared sum of roots, the longer side with more of them."""
+    factor = np.random.default_rng(seed).standard_normal((rows, columns))
+    squares = np.linalg.svd(factor, compute_uv=False) ** 2
+    roots = np.sqrt(squares + epsilon * squares[0])
+    for penalty, size in (
+        (RidgedRelation(0.7, ridge=0.4), rows),
+        (AcrossColumns.of(RidgedRelation(0.7, ridge=0.4)), columns),
+    ):
+        more = (size - len(roots)) * (epsilon * squares[0]) ** 0.5
+        expected = 0.7 * (roots.sum() + more) ** 2 + 0.4 * squares.sum()
+        assert_allclose(penalty.initialised(factor, epsilon).value(factor), expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_a_new_row_costs_what_the_whitener_says(across):
+    """To second order in a small row, with the relation at its best for both."""
+    rng = np.random.default_rng(0)
+    factor = rng.standard_normal((6, 3))
+    plain = RidgedRelation(0.7, ridge=0.4)
+    penalty = (AcrossColumns.of(plain) if across else plain).initialised(factor, 1e-10)
+    row = 1e-4 * rng.standard_normal(3)
+    longer = np.vstack([factor, row])
+    outside = np.vstack([factor, np.zeros(3)])
+    rise = penalty.updated(longer).value(longer) - penalty.updated(outside).value(outside)
+    cost = np.sum(np.linalg.solve(penalty.whitening(factor), row) ** 2)
+    assert_allclose(cost, rise, rtol=1e-2)
 
 
 # ---- proximal steps -----------------------------------------------------------------------------

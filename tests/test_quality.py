@@ -38,45 +38,41 @@ def test_low_rank_is_found_from_any_start(model, init):
     assert max(errors) <= 1.35, errors
 
 
-@pytest.mark.parametrize("ranks", [(2, 3), (4, 3)])
+def coclusters(features, tasks, rows, seed):
+    return make_coclusters(
+        n_feature_clusters=features, n_task_clusters=tasks, n_train=rows, random_state=seed
+    )
+
+
+def assert_found(data, model, counts):
+    for found, planted, count in (
+        (model.feature_clusters_, data.feature_clusters, counts[0]),
+        (model.task_clusters_, data.task_clusters, counts[1]),
+    ):
+        assert adjusted_rand_score(planted, found) >= 0.9
+        assert found.shape == planted.shape
+        assert set(found) == set(range(count))
+
+
+@pytest.mark.parametrize("ranks", [(2, 3), (4, 3), (3,)])
 def test_planted_clusters(ranks):
+    kind = BiFactorRegressor if len(ranks) == 1 else TriFactorRegressor
+    counts = ranks[0], ranks[-1]
     for seed in range(10):
-        data = make_coclusters(
-            n_feature_clusters=ranks[0], n_task_clusters=ranks[1], n_train=25, random_state=seed
-        )
-        model = TriFactorRegressor(*ranks, random_state=seed).fit(data.X, data.y, task=data.task)
-        assert adjusted_rand_score(data.feature_clusters, model.feature_clusters_) >= 0.9
-        assert adjusted_rand_score(data.task_clusters, model.task_clusters_) >= 0.9
-        for labels, size, count in (
-            (model.feature_clusters_, 30, ranks[0]),
-            (model.task_clusters_, 60, ranks[1]),
-        ):
-            assert labels.shape == (size,)
-            assert set(labels) == set(range(count))
+        data = coclusters(*counts, 25, seed)
+        model = kind(*ranks, random_state=seed).fit(data.X, data.y, task=data.task)
+        assert_found(data, model, counts)
 
 
-def test_planted_clusters_of_two_factors():
-    for seed in range(10):
-        data = make_coclusters(
-            n_feature_clusters=3, n_task_clusters=3, n_train=25, random_state=seed
-        )
-        model = BiFactorRegressor(3, random_state=seed).fit(data.X, data.y, task=data.task)
-        assert adjusted_rand_score(data.feature_clusters, model.feature_clusters_) >= 0.9
-        assert adjusted_rand_score(data.task_clusters, model.task_clusters_) >= 0.9
-
-
-@pytest.mark.parametrize("model", [BiFactorClassifier, TriFactorClassifier])
+@pytest.mark.parametrize("model", [BiFactorClassifier(3), TriFactorClassifier(3, 3)])
 def test_planted_clusters_of_classifiers(model):
-    data = make_coclusters(n_feature_clusters=3, n_task_clusters=3, n_train=60, random_state=0)
-    fitted = model(*[3] * (1 + ("Tri" in model.__name__)), random_state=0)
-    fitted.fit(data.X, data.y > 0, task=data.task)
-    assert adjusted_rand_score(data.feature_clusters, fitted.feature_clusters_) >= 0.9
-    assert adjusted_rand_score(data.task_clusters, fitted.task_clusters_) >= 0.9
+    data = coclusters(3, 3, 60, 0)
+    model.set_params(random_state=0).fit(data.X, data.y > 0, task=data.task)
+    assert_found(data, model, (3, 3))
 
 
 def test_clusters_do_not_depend_on_units():
-    data = make_coclusters(n_feature_clusters=3, n_task_clusters=3, n_train=25, random_state=0)
-    scale = np.logspace(-3, 3, 30)
+    data, scale = coclusters(3, 3, 25, 0), np.logspace(-3, 3, 30)
     model = TriFactorRegressor(3, 3, random_state=0).fit(data.X * scale, data.y, task=data.task)
     assert adjusted_rand_score(data.feature_clusters, model.feature_clusters_) >= 0.9
 

@@ -10,7 +10,7 @@ from .model_selection import (
     TriFactorClassifierCV,
     TriFactorRegressorCV,
 )
-from .models.cofactor_estimators import (
+from .models.coclustering import (
     BiFactorClassifier,
     BiFactorRegressor,
     TriFactorClassifier,

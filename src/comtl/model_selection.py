@@ -6,12 +6,13 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, ClassVar
 
 from .models import fields as of
-from .models.coclustering import ThreeFactors, TwoFactors
-from .models.cofactor_estimators import (
+from .models.coclustering import (
     BiFactorClassifier,
     BiFactorRegressor,
+    ThreeFactors,
     TriFactorClassifier,
     TriFactorRegressor,
+    TwoFactors,
 )
 from .models.outputs import ClassifierOutputs, RegressorOutputs
 from .models.search import CrossValidated

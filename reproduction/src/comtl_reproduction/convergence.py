@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from comtl.models.cofactor_estimators import BiFactorRegressor, TriFactorRegressor
+from comtl.models.coclustering import BiFactorRegressor, TriFactorRegressor
 from comtl.rows.fit_input import FitInput
 
 from .cells import Cell, Row

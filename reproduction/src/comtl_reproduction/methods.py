@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from comtl import baselines
-from comtl.models import cofactor_estimators as estimators
+from comtl.models import coclustering as estimators
 from comtl.models.task_model import TaskModel
 
 from .paper import PAPER

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -21,8 +21,10 @@ from .direct import close
 class PoolFit(FactorFit):
     """A pool of models, each task holding shares of them."""
 
+    rank_names = ("n_clusters",)
+
     def ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
-        count = min(int(self.model.n_clusters), n_columns)
+        count = min(self.clusters()[0], n_columns)
         return count, count
 
     def recipe(self, n_features: int, n_columns: int) -> Recipe:
@@ -34,12 +36,6 @@ class PoolFit(FactorFit):
 
     def schedule(self) -> Schedule:
         return replace(super().schedule(), inner=close(self.model.tol))
-
-    def place(self) -> tuple[tuple[Any, ...], float]:
-        return (), float(self.model.alpha)
-
-    def clusters(self) -> tuple[int | None, int | None]:
-        return int(self.model.n_clusters), int(self.model.n_clusters)
 
 
 def largest_share(model: TaskModel) -> np.ndarray:

@@ -90,18 +90,11 @@ class DirectFit(FactorFit):
     def keep(self, step: Iteration, *rest: Any) -> None:
         super().keep(replace(step, state=in_factors(step.state, self.smoothing)), *rest)
 
-    def place(self) -> tuple[tuple[Any, ...], float]:
-        return (), float(self.model.alpha)
-
-    def clusters(self) -> tuple[int | None, int | None]:
-        return 5, 5
-
     def relations(self, state: State) -> tuple[Relation, Relation]:
         """Relations that the weights imply."""
         F, G = state.factors.F, state.factors.G
-        sides = F * namespace(G).linalg.vector_norm(G, axis=0), G
-        one, other = (LearnedRelation.start(1.0, side, self.smoothing) for side in sides)
-        return one.relation, other.relation
+        features = F * namespace(G).linalg.vector_norm(G, axis=0)
+        return Free().relation_of(features, self.smoothing), Free().relation_of(G, self.smoothing)
 
 
 @dataclass(eq=False, repr=False)

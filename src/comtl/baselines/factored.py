@@ -18,9 +18,7 @@ from .direct import close
 class FactoredFit(FactorFit):
     """A ridge on both factors."""
 
-    def ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
-        rank = min(int(self.model.n_components), n_features, n_columns)
-        return rank, rank
+    rank_names = ("n_components",)
 
     def task_penalty(self) -> Penalty:
         """Penalty of the task factor."""
@@ -33,9 +31,6 @@ class FactoredFit(FactorFit):
 
     def place(self) -> tuple[tuple[Any, ...], float]:
         return (self.model.alpha_feature,), self.model.alpha_task
-
-    def clusters(self) -> tuple[int | None, int | None]:
-        return int(self.model.n_components), int(self.model.n_components)
 
 
 class GroupOverlapFit(FactoredFit):

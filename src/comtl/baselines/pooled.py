@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,10 +20,10 @@ if TYPE_CHECKING:
     from ..engine.problem import Problem
 
 
-class OneSlope(DirectFit):
-    """Slopes that are the same for every task; beyond two classes, for each."""
+class PooledFit(DirectFit):
+    """One model, or beyond two classes one for each: tasks are ignored."""
 
-    pooling: float | None
+    pooling: float | None = float("inf")
 
     def steps(
         self, problem: Problem, schedule: Schedule, seed: int, factors: Factors | None = None
@@ -32,12 +31,6 @@ class OneSlope(DirectFit):
         if problem.labels is None:
             return super().steps(problem, schedule, seed, factors)
         return self.by_class(problem, problem.labels, schedule)
-
-    @abstractmethod
-    def by_class(
-        self, problem: Problem, labels: np.ndarray, schedule: Schedule
-    ) -> Iterator[Iteration]:
-        """Yield the fit of several classes, of which each column of the problem has one."""
 
     def recipe(self, n_features: int, n_columns: int) -> Recipe:
         nothing = {"F": np.zeros((n_features, 1)), "G": np.zeros((n_columns, 1))}
@@ -50,15 +43,10 @@ class OneSlope(DirectFit):
             intercept_penalty=self.pooling,
         )
 
-
-class PooledFit(OneSlope):
-    """One model: tasks are ignored."""
-
-    pooling = float("inf")
-
     def by_class(
         self, problem: Problem, labels: np.ndarray, schedule: Schedule
     ) -> Iterator[Iteration]:
+        """Yield the fit of several classes, of which each column of the problem has one."""
         # The columns of a class are one, with an intercept of its own.
         kinds, own = np.unique(labels, return_inverse=True)
         merged = problem.datafit.with_tasks_pooled(own, len(kinds))
@@ -73,10 +61,10 @@ class PooledFit(OneSlope):
             yield replace(step, state=step.state.at(spread))
 
 
-class RandomInterceptFit(OneSlope):
+class RandomInterceptFit(PooledFit):
     """Common slopes and partially pooled intercepts."""
 
-    pooling: Any = None
+    pooling = None
 
     def by_class(
         self, problem: Problem, labels: np.ndarray, schedule: Schedule

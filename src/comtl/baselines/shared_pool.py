@@ -172,8 +172,14 @@ class Rounds:
             take(intercepts - offset, labels),
         )
         penalties = {"F": Ridge(self.alpha), "G": Simplex()}
-        state = State(factors, penalties, frozenset({"G"}), None, self.intercept)
-        return replace(state, intercept_penalty=LEAST, estimates_pooling=False)
+        return State(
+            factors,
+            penalties,
+            fixed=frozenset({"G"}),
+            intercept=self.intercept,
+            intercept_penalty=LEAST,
+            estimates_pooling=False,
+        )
 
 
 @documented

@@ -65,28 +65,14 @@ class Iteration:
 class Recipe:
     """A model: penalties by factor, ranks, what is held, shared part and intercepts.
 
-    Parameters
-    ----------
-    penalties : dict
-        For "F", "G" and, for three factors, "S": a penalty, or the strength of a learned
-        relation as a number.
-    ranks : tuple of int
-        Columns of ``F`` and of ``G``.
-    fixed : dict
-        Factors that are given and not learned. A held square ``F`` is the identity: ``G`` then
-        holds the weights themselves.
-    shared : float or None
-        Ridge penalty of the common part.
-    intercept : bool
-        Whether to fit intercepts.
-    intercept_penalty : float or None
-        Penalty of the tasks' deviations from the common intercept: infinite for one intercept in
-        common, next to zero for one of each task's own, None for an estimate from the data.
+    A held square ``F`` is the identity: ``G`` then holds the weights themselves.
     """
 
-    penalties: Mapping[str, Penalty | float]
-    ranks: tuple[int, int]
-    fixed: dict[str, Array] | None = None
-    shared: float | None = None
+    penalties: Mapping[str, Penalty | float]  # a number is the strength of a learned relation
+    ranks: tuple[int, int]  # columns of F and of G
+    fixed: dict[str, Array] | None = None  # factors that are given and not learned
+    shared: float | None = None  # ridge penalty of the common part
     intercept: bool = True
     intercept_penalty: float | None = None
+    """Penalty of the tasks' deviations from the common intercept: infinite for one intercept in
+    common, next to zero for one of each task's own, None for an estimate from the data."""

@@ -1,5 +1,6 @@
 """Losses of one score and one target, by their public names."""
 
+from ..parameters import require_choice
 from .huber import Huber
 from .links import ClassLink, ClippedLinear, Identity, Link, Log, Logit, sigmoid
 from .logistic import Logistic
@@ -18,17 +19,11 @@ DEFAULT = {False: "squared", True: "logistic"}
 """What "auto" means, by whether targets are classes."""
 
 
-def loss_names(*, classification: bool) -> tuple[str, ...]:
-    """Public names of the losses that serve a kind of target."""
-    return tuple(
-        name
-        for name, loss in LOSSES.items()
-        if (loss.classification_link if classification else loss.regression_link) is not None
-    )
-
-
 def loss_of(name: str, *, classification: bool) -> Loss:
-    """Loss by its public name."""
+    """Loss by its public name, refused if it does not serve the kind of target."""
+    link = "classification_link" if classification else "regression_link"
+    serving = [key for key, loss in LOSSES.items() if getattr(loss, link) is not None]
+    require_choice("loss", name, ("auto", *serving))
     return LOSSES[DEFAULT[classification] if name == "auto" else name]
 
 
@@ -45,7 +40,6 @@ __all__ = [
     "Loss",
     "Poisson",
     "Squared",
-    "loss_names",
     "loss_of",
     "sigmoid",
 ]

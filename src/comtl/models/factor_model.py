@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -19,8 +19,7 @@ from ..engine.progress import SILENT, Checkpoint, FitProgress, logger, progress_
 from ..engine.recipe import Iteration, Recipe, Schedule
 from ..factors import Factors, State, padded
 from ..linear import OutputColumns
-from ..losses import Loss, loss_names, loss_of
-from ..parameters import require_choice
+from ..losses import Loss, loss_of
 from ..penalties import Free
 from ..penalties.relations import Relation
 from ..phrases import warn_caller
@@ -36,11 +35,6 @@ if TYPE_CHECKING:
 
 class FactorFit(ABC):
     """How a factor model is fitted: loss, penalties and ranks over the one alternation.
-
-    Parameters
-    ----------
-    model : TaskModel
-        The estimator, whose parameters count and which keeps what comes of the fit.
 
     Attributes
     ----------
@@ -64,25 +58,29 @@ class FactorFit(ABC):
     # What a model may leave to us.
     init: str = "svd"
     smoothing: float = 0.01
+    rank_names: ClassVar[tuple[str, ...]] = ()
+    """Parameters that say how many columns the factors have."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
 
-    @abstractmethod
     def ranks(self, n_features: int, n_columns: int) -> tuple[int, int]:
         """Columns of the feature and of the task factor, capped at what is attainable."""
+        rank = min(self.clusters()[0], n_features, n_columns)
+        return rank, rank
 
     @abstractmethod
     def recipe(self, n_features: int, n_columns: int) -> Recipe:
         """Return the model as the engine takes it."""
 
-    @abstractmethod
     def place(self) -> tuple[tuple[Any, ...], float]:
         """Path that a setting lies on in a search, and its penalty there."""
+        return (), float(self.model.alpha)
 
-    @abstractmethod
-    def clusters(self) -> tuple[int | None, int | None]:
+    def clusters(self) -> tuple[int, int]:
         """How many feature and task clusters to report."""
+        counts = [int(getattr(self.model, name)) for name in self.rank_names] or [5]
+        return counts[0], counts[-1]
 
     def checkpoint(self) -> str | None:
         """File to go on from."""
@@ -90,9 +88,7 @@ class FactorFit(ABC):
 
     def loss(self) -> Loss:
         """Loss of an observation."""
-        kind = {"classification": self.model._classification}
-        require_choice("loss", self.model.loss, ("auto", *loss_names(**kind)))
-        return loss_of(self.model.loss, **kind)
+        return loss_of(self.model.loss, classification=self.model._classification)
 
     def schedule(self) -> Schedule:
         """When to stop, and how close to solve."""

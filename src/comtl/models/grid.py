@@ -60,11 +60,6 @@ class Fold:
         return cls(problem, columns, train, test, unit)
 
     @property
-    def weight(self) -> float:
-        """Weight of the observations held out."""
-        return self.test.weight
-
-    @property
     def batched(self) -> bool:
         """Whether batches serve these rows: where a fit is small, or they lie on a device."""
         fit = self.problem.datafit
@@ -102,12 +97,8 @@ class Fold:
             if screen:
                 earlier = step.state.factors
             algorithm.keep(step, [], self.problem, self.train, self.columns, seed)
-            found.append(self.test.average(partial(_held_out_loss, model, self.unit)))
+            found.append(self.test.average(partial(model._held_out_loss, unit=self.unit)))
         return found
-
-
-def _held_out_loss(model: TaskModel, unit: float, test: Observations) -> float:
-    return model._held_out_loss(test, unit)
 
 
 def unique_recipes(models: Sequence[TaskModel], size: tuple[int, int]) -> list[int]:
@@ -189,7 +180,7 @@ def _run(
 
     def jobs() -> Iterator[Any]:
         for number, fold in enumerate(folds()):
-            weights.append(fold.weight)
+            weights.append(fold.test.weight)
             for group, places in enumerate(groups):
                 if (found := kept.get(name(number, group))) is not None:
                     known[number, group] = found

@@ -21,6 +21,7 @@ class Constraint(Penalty):
     smooth: ClassVar[bool] = False
     signed: ClassVar[bool] = False
     homogeneity: ClassVar[float | None] = None
+    smooth_curvature: ClassVar[float] = 0.0
 
     @classmethod
     def of_strength(cls, strength: float) -> Self:
@@ -28,12 +29,6 @@ class Constraint(Penalty):
 
     def value(self, factor: Array) -> float:
         return 0.0
-
-    def curvature(self, factor: Array) -> tuple[float, Array]:
-        return 0.0, super().curvature(factor)[1]
-
-    def gradient(self, factor: Array) -> Array:
-        return 0.0 * factor
 
 
 @saved

@@ -24,18 +24,12 @@ class ElasticNet(Penalty):
     """
 
     smooth: ClassVar[bool] = False
-    homogeneity: ClassVar[float | None] = 2.0
+    smooth_curvature: ClassVar[float] = 1.0
     entrywise: ClassVar[bool] = True
     text: ClassVar[str] = "the mean of ridge and l1"
 
     def value(self, factor: Array) -> float:
         return 0.5 * self.strength * dot(factor, factor) + self.proximal_value(factor)
-
-    def curvature(self, factor: Array) -> tuple[float, Array]:
-        return self.strength, super().curvature(factor)[1]
-
-    def gradient(self, factor: Array) -> Array:
-        return self.strength * factor
 
     def proximal_value(self, factor: Array) -> float:
         xp = namespace(factor)

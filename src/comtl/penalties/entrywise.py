@@ -50,18 +50,13 @@ class L1(Penalty):
 
     smooth: ClassVar[bool] = False
     homogeneity: ClassVar[float | None] = 1.0
+    smooth_curvature: ClassVar[float] = 0.0
     entrywise: ClassVar[bool] = True
     text: ClassVar[str] = "the sum of absolute values"
 
     def value(self, factor: Array) -> float:
         xp = namespace(factor)
         return self.strength * float(xp.sum(xp.abs(factor)))
-
-    def curvature(self, factor: Array) -> tuple[float, Array]:
-        return 0.0, super().curvature(factor)[1]
-
-    def gradient(self, factor: Array) -> Array:
-        return 0.0 * factor
 
     def proximal_value(self, factor: Array) -> float:
         return self.value(factor)

@@ -2,12 +2,12 @@ r"""What keeps a factor in bounds: one frozen object for each factor of a model.
 
 A penalty has a smooth part with constant Hessian :math:`αI - NN^\top` acting on the rows of the
 factor, its columns turned where the penalty says so, and, where ``smooth`` is false, a proximal
-step for the rest. Two exponents say how it
-behaves under the moves that leave ``W`` alone: ``homogeneity`` under scaling of the factor,
-``spectral_power`` under the split of ``W``'s singular values (1: a nuclear norm, 2: a Frobenius
-norm, None: not invariant under rotation). ``signed`` says that entries may be negative,
-``discrete`` that rows take one of few values, so that steps are moves between these, ``entrywise``
-that each entry is bounded by itself, as in a core. ``text`` says in the reference what it is.
+step for the rest. Two exponents say how it behaves under the moves that leave ``W`` alone:
+``homogeneity`` under scaling of the factor, ``spectral_power`` under the split of ``W``'s singular
+values (1: a nuclear norm, 2: a Frobenius norm, None: not invariant under rotation). ``signed`` says
+that entries may be negative, ``discrete`` that rows take one of few values, so that steps are moves
+between these, ``entrywise`` that each entry is bounded by itself, as in a core. ``text`` says in
+the reference what it is.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class Penalty(ABC):
     discrete: ClassVar[bool] = False
     homogeneity: ClassVar[float | None] = 2.0
     spectral_power: ClassVar[float | None] = None
+    smooth_curvature: ClassVar[float] = 2.0  # of the smooth part, over the strength
     entrywise: ClassVar[bool] = False
     text: ClassVar[str] = ""
 
@@ -50,7 +51,8 @@ class Penalty(ABC):
     def curvature(self, factor: Array) -> tuple[float, Array]:
         """Return ``(α, N)`` of the smooth part's Hessian; ``factor`` gives size and namespace."""
         xp = namespace(factor)
-        return 2.0 * self.strength, xp.zeros((factor.shape[0], 0), dtype=factor.dtype)
+        alpha = self.smooth_curvature * self.strength
+        return alpha, xp.zeros((factor.shape[0], 0), dtype=factor.dtype)
 
     def rotation(self, factor: Array) -> Array | None:
         """``B`` such that the Hessian acts on ``Z`` of a step ``Z Bᵀ``; None where it is one."""
@@ -58,7 +60,7 @@ class Penalty(ABC):
 
     def gradient(self, factor: Array) -> Array:
         """Gradient of the smooth part."""
-        return 2.0 * self.strength * factor
+        return self.smooth_curvature * self.strength * factor
 
     def prox(self, factor: Array, step: Array | float) -> Array:
         """Proximal step of the part that is not smooth; ``step`` is a length, or one a row."""

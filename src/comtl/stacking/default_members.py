@@ -13,7 +13,7 @@ from ..hierarchical.coregionalised import (
 )
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
 from ..hierarchical.population import too_wide
-from ..models.cofactor_estimators import BiFactorClassifier, BiFactorRegressor
+from ..models.coclustering import BiFactorClassifier, BiFactorRegressor
 from .members import FactorMember, HierarchicalMember, Member, Shape, WideMember
 
 STEPS, FEWER_STEPS = 40, 20
