@@ -1,12 +1,11 @@
 """The hierarchical estimators: references, error bars, the contract."""
 
-import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -38,41 +37,28 @@ def draw(seed=0, tasks=30, rows=12, features=4, noise=1.0):
 def test_it_recovers_the_variances_of_the_population():
     X, y, task, _ = draw(tasks=400, rows=30)
     model = HierarchicalRegressor("isotropic").fit(X, y, task=task)
-    np.testing.assert_allclose(model.slope_covariance_, 0.25 * np.eye(4), atol=0.025)
+    assert_allclose(model.slope_covariance_, 0.25 * np.eye(4), atol=0.025)
     assert model.intercept_variance_ == pytest.approx(1.0, rel=0.15)
     assert model.noise_variance_ == pytest.approx(1.0, rel=0.05)
-    np.testing.assert_allclose(model.shared_coef_, np.linspace(1.0, -1.0, 4), atol=0.1)
-
-
-def real(name, target, task, columns):
-    folder = os.environ.get("COMTL_DATA")
-    path = Path(folder or ".") / "hierarchical" / f"{name}.parquet"
-    if folder is None or not path.exists():
-        pytest.skip("the data set is not here: set COMTL_DATA to the folder of the data")
-    table = pd.read_parquet(path)
-    X = table[columns].to_numpy().astype(float)
-    return X, table[target].to_numpy().astype(float), table[task].to_numpy()
+    assert_allclose(model.shared_coef_, np.linspace(1.0, -1.0, 4), atol=0.1)
 
 
 @pytest.mark.parametrize(
-    "name, target, task, columns",
-    [
-        ("exam", "normexam", "school", ["standLRT"]),
-        ("sleepstudy", "Reaction", "Subject", ["Days"]),
-    ],
+    "name, target, task, column",
+    [("exam", "normexam", "school", "standLRT"), ("sleepstudy", "Reaction", "Subject", "Days")],
 )
-def test_random_intercepts_equal_those_of_a_mixed_model(name, target, task, columns):
+def test_random_intercepts_equal_those_of_a_mixed_model(data_dir, name, target, task, column):
     """Restricted likelihood, against statsmodels."""
     mixed = pytest.importorskip("statsmodels.regression.mixed_linear_model")
-    X, y, labels = real(name, target, task, columns)
+    table = pd.read_parquet(data_dir / "hierarchical" / f"{name}.parquet")
+    X, y = table[[column]].to_numpy(float), table[target].to_numpy(float)
+    labels = table[task].to_numpy()
     model = HierarchicalRegressor("intercept", tol=1e-10, max_iter=5000).fit(X, y, task=labels)
     known = mixed.MixedLM(y, np.column_stack([np.ones(len(y)), X]), labels).fit(reml=True)
     assert model.noise_variance_ == pytest.approx(known.scale, rel=0.01)
     between = float(np.ravel(known.cov_re)[0])
     assert model.intercept_variance_ == pytest.approx(between, rel=0.01)
-    np.testing.assert_allclose(
-        model.predict(X, task=labels), known.fittedvalues, atol=1e-3 * np.std(y)
-    )
+    assert_allclose(model.predict(X, task=labels), known.fittedvalues, atol=1e-3 * np.std(y))
 
 
 @pytest.mark.parametrize("structure", COVARIANCE_FAMILIES)
@@ -129,41 +115,31 @@ def test_error_bars_cover():
     low, high = model.predict_interval(X_test, 0.9, task=t)
     assert 0.87 < np.mean((low < y_test) & (y_test < high)) < 0.94
     guess, deviation = model.predict(X_test, task=t, return_std=True)
-    np.testing.assert_allclose((low + high) / 2, guess)
+    assert_allclose((low + high) / 2, guess)
     assert deviation.shape == guess.shape and np.all(deviation > 0.9)
     # A task that was never seen is less certain.
-    assert model.predict(X_test, task=np.full(4000, 99), return_std=True)[1].min() > np.median(
-        deviation
-    )
+    _, unseen = model.predict(X_test, task=np.full(4000, 99), return_std=True)
+    assert unseen.min() > np.median(deviation)
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
         model.predict_interval(X, 1.5, task=task)
 
 
-def test_error_bars_for_every_task_of_a_table():
+def test_a_table_is_rows_of_all_tasks_also_for_error_bars():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 3))
     Y = X @ rng.standard_normal((3, 5)) + rng.standard_normal((40, 5))
     model = HierarchicalRegressor("full").fit(X, Y)
+    task = np.repeat(np.arange(5), 40)
+    long = HierarchicalRegressor("full").fit(np.tile(X, (5, 1)), Y.T.ravel(), task=task)
+    assert_allclose(model.coef_, long.coef_, atol=1e-8)
     guess, deviation = model.predict(X, return_std=True)
     assert guess.shape == deviation.shape == (40, 5)
-    for number in range(5):  # the same rows one task at a time
-        own = model._deviations(X, np.full(40, number))
-        np.testing.assert_allclose(deviation[:, number], own)
+    own = long.predict(np.tile(X, (5, 1)), task=task, return_std=True)[1]
+    assert_allclose(deviation.T.ravel(), own, rtol=1e-6)
     Y[3, 2] = np.nan
     holed = HierarchicalRegressor("full").fit(X, Y).predict(X, return_std=True)
     assert np.isfinite(holed).all()
-    np.testing.assert_allclose(holed[0], guess, atol=0.5)
-
-
-def test_a_table_is_rows_of_all_tasks():
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((30, 3))
-    Y = X @ rng.standard_normal((3, 4)) + 0.3 * rng.standard_normal((30, 4))
-    table = HierarchicalRegressor("full").fit(X, Y)
-    long = HierarchicalRegressor("full").fit(
-        np.tile(X, (4, 1)), Y.T.ravel(), task=np.repeat(np.arange(4), 30)
-    )
-    np.testing.assert_allclose(table.coef_, long.coef_, atol=1e-8)
+    assert_allclose(holed[0], guess, atol=0.5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -171,16 +147,16 @@ def test_sparse_equals_dense_and_weights_are_repetitions(kind):
     X, y, task, _ = draw(tasks=6, rows=10)
     X = np.where(X > 0.3, X, 0.0)
     y = y > 0 if kind is HierarchicalClassifier else y
-    settings = {"structure": "full", "max_iter": 40, "tol": 0.0}
+    model = kind("full", max_iter=40, tol=0.0)
+    weight = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
+    again = np.repeat(np.arange(len(y)), weight.astype(int))
     with pytest.warns(ConvergenceWarning):
-        dense = kind(**settings).fit(X, y, task=task)
-        packed = kind(**settings).fit(sparse.csr_array(X), y, task=task)
-        weight = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
-        heavy = kind(**settings).fit(X, y, task=task, sample_weight=weight)
-        again = np.repeat(np.arange(len(y)), weight.astype(int))
-        twice = kind(**settings).fit(X[again], y[again], task=task[again])
-    np.testing.assert_allclose(packed.coef_, dense.coef_, atol=1e-7)
-    np.testing.assert_allclose(heavy.coef_, twice.coef_, atol=1e-6)
+        dense = model.fit(X, y, task).coef_
+        packed = model.fit(sparse.csr_array(X), y, task).coef_
+        heavy = model.fit(X, y, task, weight).coef_
+        twice = model.fit(X[again], y[again], task[again]).coef_
+    assert_allclose(packed, dense, atol=1e-7)
+    assert_allclose(heavy, twice, atol=1e-6)
 
 
 def test_classes_of_tasks():
@@ -193,7 +169,7 @@ def test_classes_of_tasks():
     assert model.score(X, y, task=task) > 0.75
     binary = HierarchicalClassifier("full").fit(X, y > 0, task=task)
     chance = binary.predict_proba(X, task=task)
-    np.testing.assert_allclose(chance.sum(axis=1), 1.0)
+    assert_allclose(chance.sum(axis=1), 1.0)
     assert binary.score(X, y > 0, task=task) > 0.9
 
 

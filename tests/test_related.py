@@ -1,5 +1,6 @@
 """Tasks related by a covariance between them: the route for wide tables."""
 
+import itertools
 from unittest import mock
 
 import numpy as np
@@ -30,11 +31,9 @@ def wide(seed=0, tasks=6, rows=30, features=2500):
 
 def test_signs_that_flip_between_tasks_are_learnt():
     X, y, task, sign = wide(rows=150)
-    rows = CentredRows(
-        Design.standardized(X, np.ones(len(y)), scale=False),
-        np.ones(len(y)),
-        np.arange(0, 901, 150),
-    )
+    weights = np.ones(len(y))
+    design = Design.standardized(X, weights, scale=False)
+    rows = CentredRows(design, weights, np.arange(0, 901, 150))
     target = rows.center(y)
     relation = task_relation(rows, target, *ridge_scales(rows, target))
     off = ~np.eye(6, dtype=bool)
@@ -56,11 +55,8 @@ def test_related_weights_equal_the_kernel_solution(packed):
     rows = CentredRows(design, weights, offsets)
     Z = X * design.inverse_scale - design.shift
     root = np.sqrt(weights)
-    M = np.zeros((12, 12))
-    for t in range(3):
-        own = code == t
-        M[np.ix_(own, own)] = np.outer(root[own], root[own]) / weights[own].sum()
-    centre = np.eye(12) - M
+    same = code[:, None] == code
+    centre = np.eye(12) - same * np.outer(root, root) / (same @ weights)
     Z = centre @ (root[:, None] * Z)
     y = centre @ rng.standard_normal(12)
     C, rest, noise = rng.standard_normal((3, 1)), 0.4, 0.7
@@ -100,17 +96,15 @@ def test_sizes_of_weights_and_noise_are_most_likely(features):
 
     found = ridge_scales(rows, target)
     best = deviance(*found)
-    for size in (0.95, 1.0, 1.05):
-        for noise in (0.95, 1.0, 1.05):
-            assert deviance(size * found[0], noise * found[1]) >= best - 1e-3
+    for size, noise in itertools.product((0.95, 1.0, 1.05), repeat=2):
+        assert deviance(size * found[0], noise * found[1]) >= best - 1e-3
     assert features > 5 or 0.3 < found[1] < 2.0
 
 
 def test_targets_without_signal_are_all_noise():
     rng = np.random.default_rng(0)
-    rows = CentredRows(
-        Design.plain(rng.standard_normal((200, 30))), np.ones(200), np.array([0, 100, 200])
-    )
+    design = Design.plain(rng.standard_normal((200, 30)))
+    rows = CentredRows(design, np.ones(200), np.array([0, 100, 200]))
     size, noise = ridge_scales(rows, rows.center(rng.standard_normal(200)))
     assert 30 * size < 0.2 * noise and 0.7 < noise < 1.4
     assert ridge_scales(rows, np.zeros(200))[0] < 1e-10
