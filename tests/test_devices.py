@@ -77,41 +77,30 @@ def test_classifiers(typed, model, labels):
     assert_follows(typed, lambda: model.set_params(**FIXED), X, labels, TASK)
 
 
-@pytest.mark.parametrize("table", [TABLE, HOLES], ids=["complete", "holes"])
+@pytest.mark.parametrize(
+    ("y", "task"), [(TABLE, None), (HOLES, None), (Y, TASK)], ids=["complete", "holes", "rows"]
+)
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["even", "weighted"])
-def test_tables_of_targets(typed, table, weight):
+def test_tables_of_targets_and_weights(typed, y, task, weight):
     model = BiFactorRegressor(2, **FIXED)
-    assert_follows(typed, lambda: model, X, table, sample_weight=weight)
-
-
-def test_a_table_of_classes(library):
-    labels = (np.median(TABLE) < TABLE).astype(np.int64)
-    assert_follows(library, lambda: BiFactorClassifier(2, **FIXED), X, labels)
-
-
-def test_weights_of_rows(typed):
-    model = BiFactorRegressor(2, **FIXED)
-    assert_follows(typed, lambda: model, X, Y, TASK, sample_weight=WEIGHT)
-
-
-def test_squared_loss_of_classes(library):
-    assert_follows(library, lambda: BiFactorClassifier(2, loss="squared", **FIXED), X, THREE, TASK)
-
-
-@pytest.mark.parametrize("kind", ["ridge", "l1", "nonnegative", "simplex", "clusters"])
-def test_penalties(library, kind):
-    options = {"feature_penalty": kind, "task_penalty": kind, "random_state": 0}
-    assert_follows(library, lambda: TriFactorRegressor(2, 2, **FIXED, **options), X, Y, TASK)
+    assert_follows(typed, lambda: model, X, y, task, sample_weight=weight)
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"init": "random"}, {"standardize": False}],
-    ids=lambda options: next(iter(options)),
+    ("model", "y", "task"),
+    [
+        (BiFactorClassifier(2), (np.median(TABLE) < TABLE).astype(np.int64), None),
+        (BiFactorClassifier(2, loss="squared"), THREE, TASK),
+        (BiFactorRegressor(2, init="random"), Y, TASK),
+        (BiFactorRegressor(2, standardize=False), Y, TASK),
+        *[
+            (TriFactorRegressor(2, 2, feature_penalty=kind, task_penalty=kind), Y, TASK)
+            for kind in ("ridge", "l1", "nonnegative", "simplex", "clusters")
+        ],
+    ],
 )
-def test_options(library, options):
-    model = BiFactorRegressor(2, random_state=0, **FIXED, **options)
-    assert_follows(library, lambda: model, X, Y, TASK)
+def test_options(library, model, y, task):
+    assert_follows(library, lambda: model.set_params(random_state=0, **FIXED), X, y, task)
 
 
 def test_more_features_than_grams_have_room_for(library, monkeypatch):
@@ -171,24 +160,23 @@ def test_adapt_to_further_columns(typed, residual):
 # ---- reading ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("labels", [TASK, TASK.tolist(), TASK.astype(str), TASK.astype(float)])
-def test_labels_of_tasks_may_be_of_any_kind(library, labels):
-    model = BiFactorRegressor(2, **FIXED)
-    found = model.fit(library(X), library(Y), task=labels).predict(library(X), task=labels)
-    expected = model.fit(X, Y, task=labels).predict(X, task=labels)
-    library.assert_same(found, expected)
-
-
-def test_tasks_may_lie_on_the_device(library):
-    model = BiFactorRegressor(2, **FIXED).fit(library(X), library(Y), task=library(TASK))
+@pytest.mark.parametrize("kind", [list, str, float, "device"])
+def test_labels_of_tasks_may_be_of_any_kind(library, kind):
+    labels = TASK.tolist() if kind is list else TASK if kind == "device" else TASK.astype(kind)
+    given = library(TASK) if kind == "device" else labels
+    model = BiFactorRegressor(2, **FIXED).fit(library(X), library(Y), task=given)
     assert type(model.tasks_) is np.ndarray
-    expected = BiFactorRegressor(2, **FIXED).fit(X, Y, task=TASK).predict(X, task=TASK)
-    library.assert_same(model.predict(library(X), task=library(TASK)), expected)
+    expected = BiFactorRegressor(2, **FIXED).fit(X, Y, task=labels).predict(X, task=labels)
+    library.assert_same(model.predict(library(X), task=given), expected)
 
 
-def test_a_column_of_X_may_hold_the_task(library):
-    rows = np.concatenate([X[:, :2], TASK[:, None], X[:, 2:]], axis=1)
-    assert_follows(library, lambda: BiFactorRegressor(2, task_column=2, **FIXED), rows, Y)
+def test_a_column_may_hold_the_task_and_numbers_may_be_whole(library):
+    rows = np.round(np.concatenate([X[:, :2], TASK[:, None], X[:, 2:]], axis=1)).astype(np.int64)
+    given = library(rows)
+    model = BiFactorRegressor(2, task_column=2, **FIXED)
+    found = model.fit(given, library(Y)).predict(given)
+    library.assert_same(found, model.fit(rows, Y).predict(rows))
+    library.assert_same(given, rows)  # it stays as it is
 
 
 def test_targets_and_weights_of_numpy_are_moved(library):
@@ -204,13 +192,6 @@ def test_targets_and_weights_of_numpy_are_moved(library):
 def test_targets_of_another_library_go_to_rows_of_numpy(library):
     model = BiFactorRegressor(2, **FIXED).fit(X, library(Y), task=library(TASK))
     assert_allclose(model.coef_, BiFactorRegressor(2, **FIXED).fit(X, Y, task=TASK).coef_)
-
-
-def test_whole_numbers_become_floats(library):
-    rows = np.round(X).astype(np.int64)
-    model = BiFactorRegressor(2, **FIXED).fit(library(rows), library(Y), task=TASK)
-    expected = BiFactorRegressor(2, **FIXED).fit(rows, Y, task=TASK)
-    library.assert_same(model.coef_, expected.coef_)
 
 
 def test_classes_of_text_are_predicted_as_numpy_has_them(library):
@@ -230,40 +211,38 @@ def test_rows_in_order_are_not_copied():
     assert data.X.data_ptr() == rows.data_ptr()
 
 
-def test_the_rows_of_the_caller_stay_as_they_are(library):
-    rows = library(X)
-    BiFactorRegressor(2, **FIXED).fit(rows, library(Y), task=TASK)
-    library.assert_same(rows, X)
+def changed(values, place, value):
+    values = values.copy()
+    values[place] = value
+    return values
 
 
-@pytest.mark.parametrize("bad,words", [(np.nan, "contains NaN"), (np.inf, "contains infinity")])
-def test_values_that_are_not_finite_are_refused(library, bad, words):
-    rows, model = X.copy(), BiFactorRegressor(2, **FIXED)
-    rows[5, 2] = bad
-    with pytest.raises(ValueError, match=f"Input X {words}"):
-        model.fit(library(rows), library(Y), task=TASK)
-    model.fit(library(X), library(Y), task=TASK)
-    with pytest.raises(ValueError, match=f"Input X {words}"):
-        model.predict(library(rows), task=TASK)
-    wrong = Y.copy()
-    wrong[3] = bad
-    with pytest.raises(ValueError, match=f"Input y {words}"):
-        model.fit(library(X), library(wrong), task=TASK)
+@pytest.mark.parametrize(
+    ("X", "y", "options", "words"),
+    [
+        (changed(X, (5, 2), np.nan), Y, {}, "Input X contains NaN"),
+        (changed(X, (5, 2), np.inf), Y, {}, "Input X contains infinity"),
+        (X, changed(Y, 3, np.nan), {}, "Input y contains NaN"),
+        (X, changed(Y, 3, np.inf), {}, "Input y contains infinity"),
+        (X, Y[:-1], {}, "inconsistent numbers of samples"),
+        (X, Y, {"task": [0, 1, 2]}, "task has 3 labels"),
+        (Y, Y, {}, "Expected 2D array"),
+        (X, Y, {"sample_weight": -WEIGHT}, "negative"),
+        (X, Y, {"sample_weight": WEIGHT[:-1]}, "sample_weight has the shape"),
+    ],
+)
+def test_what_does_not_fit_is_refused(library, X, y, options, words):
+    options = {"task": TASK} | options
+    if "sample_weight" in options:
+        options["sample_weight"] = library(options["sample_weight"])
+    with pytest.raises(ValueError, match=words):
+        BiFactorRegressor(2).fit(library(X), library(y), **options)
 
 
-def test_what_does_not_fit_is_refused(library):
-    model = BiFactorRegressor(2, **FIXED)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        model.fit(library(X), library(Y[:-1]), task=TASK)
-    with pytest.raises(ValueError, match="task has 3 labels"):
-        model.fit(library(X), library(Y), task=[0, 1, 2])
-    with pytest.raises(ValueError, match="Expected 2D array"):
-        model.fit(library(Y), library(Y), task=TASK)
-    with pytest.raises(ValueError, match="negative"):
-        model.fit(library(X), library(Y), task=TASK, sample_weight=library(-WEIGHT))
-    with pytest.raises(ValueError, match="sample_weight has the shape"):
-        model.fit(library(X), library(Y), task=TASK, sample_weight=library(WEIGHT[:-1]))
-    model.fit(library(X), library(Y), task=TASK)
+def test_rows_that_cannot_be_predicted_for_are_refused(library):
+    model = BiFactorRegressor(2, **FIXED).fit(library(X), library(Y), task=TASK)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        model.predict(library(changed(X, (5, 2), np.nan)), task=TASK)
     with pytest.raises(ValueError, match="features"):
         model.predict(library(X[:, :-1]), task=TASK)
 

@@ -2,7 +2,6 @@
 
 import json
 import mmap
-import subprocess
 import sys
 import tracemalloc
 
@@ -168,18 +167,6 @@ def test_fit_equals_the_fit_in_memory_and_leaves_the_files(tmp_path, kind):
     expected = model.fit(*rows).coef_
     np.testing.assert_allclose(model.fit(*found).coef_, expected, rtol=0, atol=1e-8)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def test_another_process_maps_the_same_rows(tmp_path):
-    X, y, task = spool_rows(cut(make_rows(kind="sparse")[:3]), tmp_path)
-    code = (
-        "import sys; from comtl import open_rows; X, y, task = open_rows(sys.argv[1]); "
-        "print(repr(float(X.sum())), repr(float(y[7])), task[-1])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == [repr(float(X.sum())), repr(float(y[7])), task[-1]]
 
 
 GOOD = (np.ones((2, 3)), [1.0, 2.0], ["a", "b"])
