@@ -1,6 +1,7 @@
 """Many fits in one batch: each as if it were alone, in any array library."""
 
 import warnings
+from functools import partial
 from unittest import mock
 
 import array_api_strict as strict
@@ -18,7 +19,6 @@ from comtl.datasets import make_syn1, make_syn4
 from comtl.engine import alternation
 from comtl.engine import starts as starting
 from comtl.engine.recipe import Recipe, Schedule
-from comtl.factors import padded
 from comtl.models import grid
 from comtl.penalties import L1, Free, Ridge
 from comtl.solvers.conjugate_gradient import conjugate_gradient, conjugate_gradients
@@ -121,13 +121,13 @@ def test_padding_changes_nothing():
         np.testing.assert_array_equal(together.sweeps[mine], own.sweeps)
         np.testing.assert_allclose(together.objective[mine], own.objective, rtol=1e-9)
         for name in ("F", "G"):
-            found = getattr(together.fits.factors, name)[mine]
+            found, other = (
+                getattr(together.fits.factors, name)[mine],
+                getattr(own.fits.factors, name),
+            )
             assert not found[:, :, k:].any()
-            for one, other in zip(found, getattr(own.fits.factors, name), strict=True):
-                # Up to signs, in which the singular vectors are free.
-                np.testing.assert_allclose(
-                    one @ one.T, padded(other, 4) @ padded(other, 4).T, rtol=1e-6, atol=1e-7
-                )
+            # Up to signs, in which the singular vectors are free.
+            np.testing.assert_allclose(found @ found.mT, other @ other.mT, rtol=1e-6, atol=1e-7)
 
 
 def test_fits_that_are_done_stay(monkeypatch):
@@ -150,12 +150,8 @@ def test_fits_that_are_done_stay(monkeypatch):
     np.testing.assert_array_equal(whole.sweeps, compact.sweeps)
     np.testing.assert_allclose(whole.objective, compact.objective, rtol=1e-10)
     assert len(set(whole.sweeps.tolist())) > 2
-
-
-def test_a_short_run_ends():
-    recipes = settings(ranks=(2,))
-    step = fit_batch(FOLDS, recipes, all_places(recipes), Schedule(max_iter=2))
-    assert not step.converged.any() and (step.sweeps == 2).all()
+    short = fit_batch(FOLDS, recipes, places, Schedule(max_iter=2))
+    assert not short.converged.any() and (short.sweeps == 2).all()
 
 
 def test_what_can_share_a_batch():
@@ -181,12 +177,9 @@ def test_many_systems_by_conjugate_gradients():
         max_iter=50,
     )
     for own, other, start, size in zip(found, matrix, right, scale, strict=True):
+        scaled = partial(np.multiply, size)
         single = conjugate_gradient(
-            lambda x, other=other: other @ x,
-            start,
-            preconditioner=lambda r, size=size: size * r,
-            tol=0.05,
-            max_iter=50,
+            other.__matmul__, start, preconditioner=scaled, tol=0.05, max_iter=50
         )
         np.testing.assert_allclose(own, single.value, atol=1e-10)
 
@@ -210,15 +203,8 @@ def test_arrays_stay_in_their_library(name, options, solvers):
     found = fit_batch([in_library(xp.asarray, it) for it in FOLDS], recipes, places, SCHEDULE)
     kind = type(xp.asarray(np.ones(1)))
     point = found.fits.factors
-    for part in (
-        point.F,
-        point.S,
-        point.G,
-        point.offset,
-        found.objective,
-        found.fits.intercept_penalty,
-    ):
-        assert part is None or isinstance(part, kind)
+    parts = point.F, point.S, point.G, point.offset, found.objective, found.fits.intercept_penalty
+    assert all(part is None or isinstance(part, kind) for part in parts)
     np.testing.assert_array_equal(to_numpy(found.sweeps), expected.sweeps)
     np.testing.assert_allclose(to_numpy(found.objective), expected.objective, rtol=1e-8)
 
@@ -255,11 +241,16 @@ def test_losses_of_any_library(name):
 # ---- searches -----------------------------------------------------------------------------------
 
 
-def searched(kind, ranks, data, limit, **options):
-    model = kind(*ranks, alphas=(0.01, 0.1, 1.0, 100.0), cv=3, random_state=0, **options)
+def searched(kind, ranks, data, limit=grid.BATCHED, **options):
+    options = {"alphas": (0.01, 0.1, 1.0, 100.0), "cv": 3, "random_state": 0, **options}
     with mock.patch.object(grid, "BATCHED", limit), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(data.X, data.y, task=data.task)
+        return kind(*ranks, **options).fit(data.X, data.y, task=data.task)
+
+
+def assert_same_scores(one, other, rtol):
+    scores = [model.cv_results_["mean_test_score"] for model in (one, other)]
+    np.testing.assert_allclose(*scores, rtol=rtol)
 
 
 @pytest.mark.parametrize("make", [make_syn1, make_syn4])
@@ -273,36 +264,32 @@ def test_the_winner_is_that_of_fits_alone(kind, ranks, make):
     )
     assert batched.best_params_ == one_by_one.best_params_
     np.testing.assert_array_equal(batched.coef_, one_by_one.coef_)
-    scores = [model.cv_results_["mean_test_score"] for model in (batched, one_by_one)]
-    np.testing.assert_allclose(*scores, rtol=1e-7)
+    assert_same_scores(batched, one_by_one, 1e-7)
 
 
 def test_rows_of_single_precision():
     data = make_syn1(n_tasks=8, random_state=1)
-    exact = searched(BiFactorRegressorCV, ([2, 4],), data, grid.BATCHED)
+    exact = searched(BiFactorRegressorCV, ([2, 4],), data)
     data.X, data.y = data.X.astype(np.float32), data.y.astype(np.float32)
-    single = searched(BiFactorRegressorCV, ([2, 4],), data, grid.BATCHED)
+    single = searched(BiFactorRegressorCV, ([2, 4],), data)
     assert single.coef_.dtype == np.float32 and single.best_params_ == exact.best_params_
-    scores = [model.cv_results_["mean_test_score"] for model in (single, exact)]
-    np.testing.assert_allclose(*scores, rtol=1e-4)
+    assert_same_scores(single, exact, 1e-4)
 
 
 def test_batches_of_memory_size_are_cut(monkeypatch):
     data = make_syn1(n_tasks=6, random_state=1)
-    whole = searched(BiFactorRegressorCV, ([1, 3],), data, grid.BATCHED)
+    whole = searched(BiFactorRegressorCV, ([1, 3],), data)
     monkeypatch.setattr("comtl.batches.batch_run.DENSE_BYTES", 100_000)
-    cut = searched(BiFactorRegressorCV, ([1, 3],), data, grid.BATCHED)
-    scores = [model.cv_results_["mean_test_score"] for model in (whole, cut)]
-    np.testing.assert_allclose(*scores, rtol=1e-10)
+    assert_same_scores(whole, searched(BiFactorRegressorCV, ([1, 3],), data), 1e-10)
 
 
 def test_other_models_are_fitted_one_by_one(monkeypatch):
     data = make_syn1(n_tasks=6, random_state=1)
     monkeypatch.setattr(grid, "_batch", mock.Mock(side_effect=AssertionError))
-    searched(BiFactorRegressorCV, ([2],), data, grid.BATCHED, max_iter=1, task_penalty="ridge")
+    searched(BiFactorRegressorCV, ([2],), data, max_iter=1, task_penalty="ridge")
     searched(BiFactorRegressorCV, ([2],), data, 100, max_iter=1)
     with pytest.raises(AssertionError):
-        searched(BiFactorRegressorCV, ([2],), data, grid.BATCHED)
+        searched(BiFactorRegressorCV, ([2],), data)
 
 
 def test_tasks_that_a_fold_has_not_seen():
@@ -310,11 +297,9 @@ def test_tasks_that_a_fold_has_not_seen():
     rows = np.arange(len(data.y))
     folds = [(rows[data.task != left], rows[data.task == left]) for left in (0, 3)]
     folds += list(TaskStratifiedKFold(2).split(data.X, None, data.task))
-    found = []
-    for limit in (grid.BATCHED, 0):
-        with mock.patch.object(grid, "BATCHED", limit):
-            model = BiFactorRegressorCV(
-                [2, 6], alphas=(0.1, 10.0), cv=folds, warm_path=False, random_state=0
-            )
-            found.append(model.fit(data.X, data.y, task=data.task).cv_results_["mean_test_score"])
-    np.testing.assert_allclose(*found, rtol=1e-7)
+    options = {"alphas": (0.1, 10.0), "cv": folds, "warm_path": False}
+    batched, one_by_one = (
+        searched(BiFactorRegressorCV, ([2, 6],), data, limit, **options)
+        for limit in (grid.BATCHED, 0)
+    )
+    assert_same_scores(batched, one_by_one, 1e-7)
