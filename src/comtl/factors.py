@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from .arrays import Array, dot, namespace, orthonormal
@@ -56,18 +56,11 @@ class Factors:
     def interpolate(self, other: Factors, share: float) -> Factors:
         """Return the point at ``share`` of the way to another: used along one block only."""
 
-        def between(a: Any, b: Any) -> Any:
-            return a if a is b else a + share * (b - a)
+        def between(name: str) -> Any:
+            here, there = getattr(self, name), getattr(other, name)
+            return here if here is there else here + share * (there - here)
 
-        core = None if self.S is None else between(self.S, other.S)
-        return Factors(
-            between(self.F, other.F),
-            core,
-            between(self.G, other.G),
-            between(self.shared, other.shared),
-            between(self.offset, other.offset),
-            between(self.random_intercepts, other.random_intercepts),
-        )
+        return Factors(**{one.name: between(one.name) for one in fields(self)})
 
 
 def padded(values: Array, columns: int) -> Array:
@@ -75,8 +68,7 @@ def padded(values: Array, columns: int) -> Array:
     xp = namespace(values)
     missing = max(columns - values.shape[1], 0)
     blank = xp.zeros((values.shape[0], missing), dtype=values.dtype)
-    kept = values if values.shape[1] <= columns else values[:, :columns]
-    return xp.concat([kept, blank], axis=1)
+    return xp.concat([values[:, :columns], blank], axis=1)
 
 
 def thin_svd(left: Array, right: Array) -> tuple[Array, Array, Array]:

@@ -81,22 +81,20 @@ def _sweep(
     """State after one sweep, its loss and solvers; ``at_once`` leaves ``G`` to the direct step."""
     inner = schedule.inner
     solvers = {"rows": datafit.name}
-    if "F" in state.fixed or not state.penalties["F"].smooth:
-        if "F" not in state.fixed:
-            point, solution = feature_step(datafit, expansion, state, inner)
-            solvers["F"] = solution.solver
-            state = line_search(datafit, state, state.at(point))
-            expansion = datafit.quadratic_at(state.factors)
-        if state.unfactored and state.shared is not None:
-            point, solution = direct_step(expansion.task_quadratic(state.factors.F), state)
-            state = line_search(datafit, state, state.at(point))
-        elif state.shared is not None or state.intercept:
-            point, solution = shared_step(datafit, expansion, state, inner)
-            state = line_search(datafit, state, state.at(point))
-    else:
+    if "F" not in state.fixed:
         point, solution = feature_step(datafit, expansion, state, inner)
         solvers["F"] = solution.solver
         state = line_search(datafit, state, state.at(point)).updated("F")
+    if "F" in state.fixed or not state.penalties["F"].smooth:
+        # Shared part and intercepts have not moved with F.
+        if "F" not in state.fixed:
+            expansion = datafit.quadratic_at(state.factors)
+        if state.unfactored and state.shared is not None:
+            point, _ = direct_step(expansion.task_quadratic(state.factors.F), state)
+            state = line_search(datafit, state, state.at(point))
+        elif state.shared is not None or state.intercept:
+            point, _ = shared_step(datafit, expansion, state, inner)
+            state = line_search(datafit, state, state.at(point))
     quadratic = _by_task(datafit, state)
     held = state.fixed | {"G"} if at_once else state.fixed
     for name, step in (("G", task_step), ("S", core_step)):

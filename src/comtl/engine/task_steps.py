@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..arrays import Array, namespace
 from ..arrays.algebra import solve_symmetric
 from ..datafits.datafit import Datafit, TaskQuadratic
-from ..factors import Factors, State
+from ..factors import Factors, State, padded
 from ..solvers import Solution
 from ..solvers.conjugate_gradient import conjugate_gradient
 from ..solvers.proximal import proximal_gradient
@@ -29,22 +29,18 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: InnerTolerance) -> 
     alpha, low = penalty.curvature(point.G)
     if 0 < low.shape[1] < width:
         # With fewer tasks than columns the relation has fewer directions than a block unknowns.
-        short = width - low.shape[1]
-        low = xp.concat([low, xp.zeros((low.shape[0], short), dtype=low.dtype)], axis=1)
+        low = padded(low, width)
     slope, core = penalty.gradient(point.G), point.S
     rotation = penalty.rotation(point.G)
     if rotation is not None:
         slope, core = slope @ rotation, rotation if core is None else core @ rotation
     ridge = xp.full(width, alpha, dtype=slope.dtype)
-    gradient = slope
-    if state.has_random_intercepts and penalty.smooth:
-        double = 2.0 * state.intercept_penalty
-        gradient = xp.concat([slope, double * point.random_intercepts[:, None]], axis=1)
-        ridge = xp.concat([ridge, xp.full(1, double, dtype=slope.dtype)])
+    if penalty.smooth:
+        ridge, slope = _with_deviations(state, ridge, slope)
     narrow = low.shape[1] == width and width <= WOODBURY_WIDTH
     if penalty.smooth and (narrow or not low.shape[1]):
-        return _tasks_moved(state, quadratic.solve(core, low, ridge, gradient), rotation)
-    hessian, _, _, right = quadratic.system(core, low, ridge, gradient)
+        return _tasks_moved(state, quadratic.solve(core, low, ridge, slope), rotation)
+    hessian, _, _, right = quadratic.system(core, low, ridge, slope)
     if not penalty.smooth:
         # None of these penalties couples tasks, so each has its own length of step.
         steepest = xp.linalg.eigvalsh(regular(hessian, ridge))[:, -1:]
@@ -69,6 +65,16 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: InnerTolerance) -> 
     return _tasks_moved(state, solution, rotation)
 
 
+def _with_deviations(state: State, ridge: Array, slope: Array) -> tuple[Array, Array]:
+    """Diagonal and gradient of the penalty by the weights of a task, and by its deviation."""
+    if not state.has_random_intercepts:
+        return ridge, slope
+    xp, double = namespace(slope), 2.0 * state.intercept_penalty
+    pooled = double * state.factors.random_intercepts[:, None]
+    both = xp.concat([ridge, xp.full(1, double, dtype=slope.dtype)])
+    return both, xp.concat([slope, pooled], axis=1)
+
+
 def _tasks_moved(state: State, solution: Solution, rotation: Array | None) -> BlockStep:
     point, step = state.factors, solution.value
     width = point.G.shape[1]
@@ -84,15 +90,11 @@ def direct_step(quadratic: TaskQuadratic, state: State) -> BlockStep:
     xp = namespace(point.G)
     width = point.G.shape[1]
     alpha, _ = penalty.curvature(point.G)
-    free, common = width + int(state.has_random_intercepts), width + int(state.intercept)
     slope = penalty.gradient(point.G)
-    ridge = xp.full(width, alpha, dtype=slope.dtype)
+    ridge, slope = _with_deviations(state, xp.full(width, alpha, dtype=slope.dtype), slope)
+    free, common = slope.shape[1], width + int(state.intercept)
     base = xp.full(width, 2.0 * (state.shared or 0.0), dtype=slope.dtype)
     base_slope = base * point.shared
-    if state.has_random_intercepts:
-        double = 2.0 * state.intercept_penalty
-        ridge = xp.concat([ridge, xp.full(1, double, dtype=slope.dtype)])
-        slope = xp.concat([slope, double * point.random_intercepts[:, None]], axis=1)
     if state.intercept:
         none = xp.zeros(1, dtype=slope.dtype)
         base, base_slope = xp.concat([base, none]), xp.concat([base_slope, none])
@@ -140,18 +142,13 @@ def intercept_step(slopes: Array, curvatures: Array, state: State) -> Factors:
     point = state.factors
     if not state.intercept:
         return point
-    xp = namespace(point.random_intercepts)
-    if not state.has_random_intercepts:
-        total = float(xp.sum(curvatures))
-        move = float(xp.sum(slopes)) / total if total > 0.0 else 0.0
-        return point.with_(offset=point.offset - move)
-    double = 2.0 * state.intercept_penalty
-    change = _deviation_change(slopes, curvatures, state)
-    share = double / (curvatures + double)
+    xp, double = namespace(slopes), 2.0 * state.intercept_penalty
+    change, share = xp.zeros_like(slopes), xp.ones_like(slopes)
+    if state.has_random_intercepts:
+        change, share = _deviation_change(slopes, curvatures, state), double / (curvatures + double)
     stiffness = float(xp.sum(curvatures * share))
     move = -float(xp.sum(slopes - curvatures * change)) / stiffness if stiffness > 0.0 else 0.0
-    deviations = point.random_intercepts - change - (1.0 - share) * move
-    return point.with_(offset=point.offset + move, random_intercepts=deviations)
+    return point.plus(offset=move, random_intercepts=-change - (1.0 - share) * move)
 
 
 def deviation_step(slopes: Array, curvatures: Array, state: State) -> Factors:
@@ -159,9 +156,7 @@ def deviation_step(slopes: Array, curvatures: Array, state: State) -> Factors:
     point = state.factors
     if not state.has_random_intercepts:
         return point
-    return point.with_(
-        random_intercepts=point.random_intercepts - _deviation_change(slopes, curvatures, state)
-    )
+    return point.plus(random_intercepts=-_deviation_change(slopes, curvatures, state))
 
 
 def _deviation_change(slopes: Array, curvatures: Array, state: State) -> Array:
@@ -181,22 +176,21 @@ def intercept_pooling(quadratic: TaskQuadratic, datafit: Datafit, state: State) 
         return float("inf")
     xp = namespace(point.random_intercepts)
     slopes, sums = quadratic.slopes, quadratic.curvatures
-    loss = datafit.loss
+    P, T, loss = datafit.n_features, datafit.n_tasks, datafit.loss
     rows = loss.effective_rows(datafit.n_weighted, float(xp.sum(sums)))
     # A task whose labels are all beyond doubt has next to no curvature left, and no say.
-    clear = sums > 1e-6 * rows / datafit.n_tasks
+    clear = sums > 1e-6 * rows / T
     safe = xp.where(clear, sums, xp.ones_like(sums))
     shifts, sums = loss.group_optimum(slopes, safe)
     sums = xp.where(clear, sums, xp.zeros_like(sums))
     means = point.random_intercepts + shifts
     total = float(xp.sum(sums))
-    df = rows - datafit.n_tasks
+    df = rows - T
     if df <= 0.0 or not total > 0.0:
         return float("inf")
     # The factors have taken their share of the noise: at most so many numbers, penalised ones.
-    P, rank = datafit.n_features, min(point.F.shape[1], point.G.shape[1])
-    rank = 0 if state.fixed >= {"F", "G"} else rank
-    taken = rank * (P + datafit.n_tasks - rank) + (P if state.shared is not None else 0)
+    rank = 0 if state.fixed >= {"F", "G"} else min(point.F.shape[1], point.G.shape[1])
+    taken = rank * (P + T - rank) + (P if state.shared is not None else 0)
     df = max(df - taken, 0.75 * df)
     center = float(xp.sum(sums * means)) / total
     between = float(xp.sum(sums * (means - center) ** 2))
@@ -204,5 +198,5 @@ def intercept_pooling(quadratic: TaskQuadratic, datafit: Datafit, state: State) 
     within = 2.0 * quadratic.value - float(xp.sum(xp.where(clear, slopes**2 / safe, 0.0 * safe)))
     noise = loss.dispersion(max(within, 0.0), df)
     spread = total - float(xp.sum(sums**2)) / total
-    variance = (between - (datafit.n_tasks - 1) * noise) / spread if spread > 0.0 else 0.0
+    variance = (between - (T - 1) * noise) / spread if spread > 0.0 else 0.0
     return noise / (2.0 * variance) if variance > 0.0 else float("inf")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from ..arrays import Array, dot, namespace, norm
@@ -60,11 +61,8 @@ def proximal_gradient(
 def largest_eigenvalue(operator: Callable[[Array], Array], like: Array, steps: int = 30) -> float:
     """Upper estimate of an operator's largest eigenvalue by power iteration."""
     xp = namespace(like)
-    size = 1
-    for side in like.shape:
-        size *= side
     # A fixed vector without symmetry, so that results do not depend on a seed.
-    vector = xp.cos(xp.arange(size, dtype=like.dtype) ** 2 + 1.0)
+    vector = xp.cos(xp.arange(math.prod(like.shape), dtype=like.dtype) ** 2 + 1.0)
     vector = xp.reshape(vector, like.shape)
     value = 0.0
     for _ in range(steps):

@@ -53,16 +53,13 @@ def coupled_blocks(
     blocks: Array, low: Array, ridge: Array, width: int | None = None
 ) -> Callable[[Array], Array]:
     """Operator ``(T, n) -> (T, n)``; the first ``width`` unknowns of a task are coupled."""
-    xp = namespace(blocks)
     width = low.shape[-1] if width is None else width
 
     def operator(values: Array) -> Array:
         result = (blocks @ values[..., None])[..., 0] + ridge[..., None, :] * values
-        if not low.shape[-1]:
-            return result
-        coupled = low @ (low.mT @ values[..., :width])
-        rest = xp.zeros((*values.shape[:-1], values.shape[-1] - width), dtype=values.dtype)
-        return result - xp.concat([coupled, rest], axis=-1)
+        if low.shape[-1]:
+            result[..., :width] -= low @ (low.mT @ values[..., :width])
+        return result
 
     return operator
 
