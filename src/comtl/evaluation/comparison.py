@@ -116,10 +116,8 @@ class Comparison:
     def verdict(self) -> Verdict:
         """Whether the model helps against the reference models."""
         signs = {name: self._sign(name) for name in self.loss_reduction}
-        worst = min(signs.values())
-        concerned = [name for name, sign in signs.items() if sign == worst]
-        best = min(concerned, key=lambda name: self.overall[name])
-        return Verdict({1: "helps", 0: "unclear", -1: "harms"}[worst], best)
+        best = min(signs, key=lambda name: (signs[name], self.overall[name]))
+        return Verdict({1: "helps", 0: "unclear", -1: "harms"}[signs[best]], best)
 
     def task_signs(self, name: str) -> np.ndarray:
         """1 for each task that is significantly better than with a reference model, -1 worse.
@@ -137,7 +135,10 @@ class Comparison:
         ndarray of int, shape (n_tasks,)
             Signs.
         """
-        return _signs(self.loss_reduction[name], self.loss_reduction_se[name], self.test_rows - 1)
+        gains, df = self.loss_reduction[name], np.maximum(self.test_rows - 1, 1)
+        reach = self.loss_reduction_se[name] * stdtrit(df, 1.0 - 0.5 * SIGNIFICANCE)
+        # What is NaN compares as false.
+        return (gains > reach).astype(int) - (gains < -reach).astype(int)
 
     def _sign(self, name: str) -> int:
         """Sign of the gain over a reference model on all rows, 0 where it is not significant.
@@ -161,9 +162,3 @@ class Comparison:
         tests = 1 if total > 0 else len(self.loss_reduction)
         reach = error * -float(ndtri(0.5 * SIGNIFICANCE / tests))
         return int(np.sign(total)) if abs(total) > reach else 0
-
-
-def _signs(gains: np.ndarray, errors: np.ndarray, df: np.ndarray) -> np.ndarray:
-    """Signs of gains that a two-sided t-test finds significant; 0 where any of it is NaN."""
-    reach = errors * stdtrit(np.maximum(df, 1), 1.0 - 0.5 * SIGNIFICANCE)
-    return (gains > reach).astype(int) - (gains < -reach).astype(int)

@@ -55,15 +55,15 @@ def page(
 ) -> str:
     """Return the whole page as text."""
     shown = view(model)
-    data = as_json(payload(shown, comparison))
     script = "(() => {\n'use strict';\n" + "".join(map(_part, SCRIPTS)) + "})();\n"
     name = type(model).__name__
     score = "target" if model._known_classes is None else "score"
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     parts = {
         "title": escape(title or name),
         "kind": escape(name),
         # No script but this one may run, and nothing may be fetched.
-        "policy": f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_digest(script)}'",
+        "policy": f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
         "css": _part("page.css"),
         "tiles": sections.tiles(shown, model, comparison),
         "summary": sections.summary(comparison),
@@ -73,7 +73,7 @@ def page(
         "members": sections.member_part(model),
         "fit": sections.fit_part(model),
         "unit": escape(f"change of the {score} for one {shown.feature_unit} of the feature"),
-        "data": data,
+        "data": as_json(payload(shown, comparison)),
         "script": script,
     }
     # One pass, so that a filled-in text is never read as a placeholder.
@@ -102,7 +102,3 @@ def report_of(
 
 def _part(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def _digest(script: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

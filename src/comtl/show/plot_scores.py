@@ -99,27 +99,24 @@ def sensitivity(search: CrossValidated, *, ax: Axes | None = None) -> Axes:
             f"search must be a fitted BiFactor…CV or TriFactor…CV, got {type(search).__name__} "
             "without cv_results_; fit one of these first."
         )
-    settings = search.cv_results_["params"]
-    alphas = sorted({setting["alpha_task"] for setting in settings})
-    names = search._algorithm.rank_names
-    ranks = sorted({tuple(setting[name] for name in names) for setting in settings})
-    table = np.full((2, len(ranks), len(alphas)), np.nan)
-    scores = (-search.cv_results_["mean_test_score"], search.cv_results_["std_test_score"])
-    for place, setting in enumerate(settings):
-        own = ranks.index(tuple(setting[name] for name in names))
-        table[:, own, alphas.index(setting["alpha_task"])] = [one[place] for one in scores]
-    table[~np.isfinite(table)] = np.nan
-    best = search.best_params_
-    row = ranks.index(tuple(best[name] for name in names))
-    column = alphas.index(best["alpha_task"])
+    results, names = search.cv_results_, search._algorithm.rank_names
+    settings = results["params"]
+    alphas, column = np.unique([one["alpha_task"] for one in settings], return_inverse=True)
+    widths = [[one[name] for name in names] for one in settings]
+    ranks, row = np.unique(widths, axis=0, return_inverse=True)
+    losses, spread = np.full((2, len(ranks), len(alphas)), np.nan)
+    losses[row, column] = -results["mean_test_score"]
+    spread[row, column] = results["std_test_score"]
+    losses[~np.isfinite(losses)] = np.nan
+    best = settings.index(search.best_params_)
     ax = new_axes(ax)
     if len(ranks) == 1:
-        ax.errorbar(range(len(alphas)), table[0, 0], table[1, 0], color=COLOURS[0], capsize=2.5)
-        ax.plot([column], [table[0, 0, column]], "*", color=COLOURS[5], markersize=13)
+        ax.errorbar(range(len(alphas)), losses[0], spread[0], color=COLOURS[0], capsize=2.5)
+        ax.plot(column[best], losses[0, column[best]], "*", color=COLOURS[5], markersize=13)
         ax.set(ylabel="held-out loss")
         plain(ax)
     else:
-        _surface(ax, table[0], (row, column))
+        _surface(ax, losses, (row[best], column[best]))
         ax.set_yticks(range(len(ranks)), [" × ".join(map(str, rank)) for rank in ranks])
         ax.set(ylabel=" × ".join(name.removeprefix("n_").replace("_", " ") for name in names))
     turned = 45.0 if len(alphas) > 8 else 0.0
