@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
-from sklearn.metrics import brier_score_loss, mean_squared_error
+from sklearn.metrics import brier_score_loss
 
 from comtl import (
     HierarchicalClassifier,
@@ -16,42 +16,14 @@ from comtl import (
 )
 from comtl.baselines import IndependentClassifier, PooledClassifier, PooledRegressor
 from comtl.evaluation.compare_models import NAMES, compare
-from comtl.evaluation.reference_models import PENALTIES, simple_fit
+from comtl.evaluation.reference_models import simple_fit
 from comtl.rows.fit_input import FitInput
 from comtl.rows.folds import TaskStratifiedKFold
-
-
-def problem(seed=0, T=8, n=20):
-    rng = np.random.default_rng(seed)
-    X, task = rng.normal(size=(T * n, 3)), np.repeat([f"t{i}" for i in range(T)], n)
-    effect = np.repeat(rng.normal(size=T), n)
-    return X, X[:, 0] + effect + 0.5 * rng.normal(size=T * n), task
-
-
-def test_errors_are_those_of_the_folds():
-    X, y, task = problem()
-    found = compare(PooledRegressor(10.0), X, y, task)
-    guess = np.empty(len(y))
-    for train, test in TaskStratifiedKFold(5).split(X, groups=task):
-        guess[test] = (
-            PooledRegressor(10.0)
-            .fit(X[train], y[train], task=task[train])
-            .predict(X[test], task=task[test])
-        )
-    assert found.overall["model"] == pytest.approx(np.sqrt(mean_squared_error(y, guess)))
-    for number, label in enumerate(found.tasks):
-        own = task == label
-        expected = np.sqrt(mean_squared_error(y[own], guess[own]))
-        assert found.errors["model"][number] == pytest.approx(expected)
-    assert found.test_rows.tolist() == [20] * 8
-    assert 10.0 in PENALTIES
-    assert found.overall["pooled"] == pytest.approx(found.overall["model"], rel=0.05)
-    constant = np.sqrt(np.mean((y - y.mean()) ** 2))
-    assert found.overall["mean"] == pytest.approx(constant, rel=0.02)
+from pages import levels
 
 
 def test_gains_agree_with_errors():
-    X, y, task = problem()
+    X, y, task = levels(T=8)
     found = compare(HierarchicalRegressor(), X, y, task)
     for name in NAMES[1:]:
         gap = found.errors[name] ** 2 - found.errors["model"] ** 2
@@ -61,22 +33,25 @@ def test_gains_agree_with_errors():
     assert np.abs(found.coverage - found.nominal).max() < 0.15
 
 
-def test_classes_by_brier_score():
-    X, y, task = problem()
-    found = compare(IndependentClassifier(1.0), X, np.where(y > 0, "yes", "no"), task)
+@pytest.mark.parametrize("factor", [1.0, 3.0])
+def test_classes_by_brier_score(factor):
+    X, y, task = levels(T=8)
+    label, weights = np.where(y > 0, "yes", "no"), np.where(np.abs(y) > 1.0, factor, 1.0)
+    found = compare(IndependentClassifier(1.0), X, label, task, weights)
     chance = np.empty(len(y))
-    label = np.where(y > 0, "yes", "no")
     for train, test in TaskStratifiedKFold(5).split(X, label, task):
-        model = IndependentClassifier(1.0).fit(X[train], label[train], task=task[train])
+        model = IndependentClassifier(1.0)
+        model.fit(X[train], label[train], task=task[train], sample_weight=weights[train])
         chance[test] = model.predict_proba(X[test], task=task[test])[:, 1]
-    assert found.metric == "Brier score"
-    assert found.overall["model"] == pytest.approx(brier_score_loss(label == "yes", chance))
-    assert found.accuracy["model"] == pytest.approx(np.mean((chance > 0.5) == (label == "yes")))
-    assert found.nominal is None
+    assert found.metric == "Brier score" and found.nominal is None
+    brier = brier_score_loss(label == "yes", chance, sample_weight=weights)
+    assert found.overall["model"] == pytest.approx(brier)
+    right = (chance > 0.5) == (label == "yes")
+    assert found.accuracy["model"] == pytest.approx(np.average(right, weights=weights))
 
 
 def test_frames_with_a_task_column_and_tasks_of_one_row():
-    X, y, task = problem()
+    X, y, task = levels(T=8)
     frame = pd.DataFrame(X, columns=list("abc")).assign(group=task)
     frame.loc[0, "group"] = "alone"
     found = compare(MultitaskRegressor(task_column="group", cv=2), frame, y)
@@ -88,14 +63,8 @@ def test_frames_with_a_task_column_and_tasks_of_one_row():
 def test_many_rows_hold_out_one_fold_and_progress_is_told():
     rng = np.random.default_rng(0)
     X, task = rng.normal(size=(6000, 2)), np.arange(6000) % 3
-    calls = []
-    found = compare(
-        PooledClassifier(),
-        X,
-        rng.integers(3, size=6000),
-        task,
-        progress=lambda *at: calls.append(at),
-    )
+    y, calls = rng.integers(3, size=6000), []
+    found = compare(PooledClassifier(), X, y, task, progress=lambda *at: calls.append(at))
     assert found.test_rows.sum() == 1200
     assert calls == [(0, 3), (1, 3), (2, 3), (3, 3)]
     assert set(found.accuracy) == set(NAMES)
@@ -112,7 +81,7 @@ def test_a_column_a_task_with_missing_cells():
 
 
 def test_a_choice_sees_training_rows_alone():
-    X, y, task = problem()
+    X, y, task = levels(T=8)
     sizes = []
 
     def choose(rows):
@@ -199,35 +168,18 @@ def assert_same(one, other):
             np.testing.assert_array_equal(value, twin)
 
 
-def blank(cells):
-    """Weights that are zero at some cells: a part of a column, or whole rows."""
+@pytest.mark.parametrize("cells", ["column", "rows"])
+@pytest.mark.parametrize("kind", [HierarchicalRegressor, HierarchicalClassifier])
+def test_a_weight_of_zero_is_a_missing_cell(kind, cells):
+    X, Y = table()
     weights = np.ones((80, 2))
     weights[(slice(0, 40), 0) if cells == "column" else slice(0, 25)] = 0.0
-    return weights
-
-
-@pytest.mark.parametrize("cells", ["column", "rows"])
-def test_a_weight_of_zero_is_a_missing_cell(cells):
-    X, Y = table()
-    weights = blank(cells)
-    weighted = compare(
-        HierarchicalRegressor(), X, np.where(weights > 0, Y, 1e6), sample_weight=weights
-    )
-    missing = compare(HierarchicalRegressor(), X, np.where(weights > 0, Y, np.nan))
+    classes = kind is HierarchicalClassifier
+    Y, other = ((Y > 0.5).astype(float), 0.0) if classes else (Y, 1e6)
+    weighted = compare(kind(), X, np.where(weights > 0, Y, other), sample_weight=weights)
     assert weighted.test_rows.tolist() == (weights > 0).sum(axis=0).tolist()
-    assert weighted.coverage is not None
-    assert_same(weighted, missing)
-
-
-@pytest.mark.parametrize("cells", ["column", "rows"])
-def test_a_weight_of_zero_is_a_missing_class(cells):
-    X, Y = table()
-    weights, right = blank(cells), (Y > 0.5).astype(float)
-    weighted = compare(
-        HierarchicalClassifier(), X, np.where(weights > 0, right, 0.0), sample_weight=weights
-    )
-    missing = compare(HierarchicalClassifier(), X, np.where(weights > 0, right, np.nan))
-    assert_same(weighted, missing)
+    assert (weighted.coverage is None) == classes
+    assert_same(weighted, compare(kind(), X, np.where(weights > 0, Y, np.nan)))
 
 
 def test_a_column_of_weight_zero_is_no_task():
@@ -253,7 +205,7 @@ def test_a_column_that_one_fold_holds_out_is_refused(weigh):
 
 @pytest.mark.parametrize("many", [1.0, 2.0, "counts"])
 def test_a_weight_of_two_counts_as_two_rows(many):
-    X, y, task = problem()
+    X, y, task = levels(T=8)
     counts = np.random.default_rng(1).integers(1, 4, size=len(y)) if many == "counts" else many
     weights = np.broadcast_to(np.asarray(counts, dtype=float), y.shape).copy()
     found = compare(PooledRegressor(10.0), X, y, task, weights)
@@ -283,21 +235,9 @@ def test_a_weight_of_two_counts_as_two_rows(many):
     assert found.test_rows.tolist() == [20] * 8
 
 
-def test_accuracy_and_coverage_are_weighted():
-    X, y, task = problem()
-    weights = np.where(np.abs(y) > 1.0, 3.0, 1.0)
-    label = np.where(y > 0, "yes", "no")
-    found = compare(IndependentClassifier(1.0), X, label, task, weights)
-    right, chance = np.empty(len(y)), np.empty(len(y))
-    inside = np.empty(len(y))
-    for train, test in TaskStratifiedKFold(5).split(X, label, task):
-        model = IndependentClassifier(1.0)
-        model.fit(X[train], label[train], task=task[train], sample_weight=weights[train])
-        right[test] = model.predict(X[test], task=task[test]) == label[test]
-        chance[test] = model.predict_proba(X[test], task=task[test])[:, 1]
-    assert found.accuracy["model"] == pytest.approx(np.average(right, weights=weights))
-    brier = np.average((chance - (label == "yes")) ** 2, weights=weights)
-    assert found.overall["model"] == pytest.approx(brier)
+def test_coverage_is_weighted():
+    X, y, task = levels(T=8)
+    weights, inside = np.where(np.abs(y) > 1.0, 3.0, 1.0), np.empty(len(y))
     for train, test in TaskStratifiedKFold(5).split(X, groups=task):
         model = HierarchicalRegressor()
         model.fit(X[train], y[train], task=task[train], sample_weight=weights[train])
@@ -319,7 +259,7 @@ def test_rows_of_weight_zero_make_no_folds():
 
 
 def test_a_class_that_was_not_learned_from_costs_its_full_score():
-    X, y, task = problem()
+    X, y, task = levels(T=8)
     label = np.where(y > 0, "yes", "no")
     label[3] = "rare"
     found = compare(PooledClassifier(), X, label, task)
@@ -357,14 +297,14 @@ def test_a_column_vector_of_classes_is_one_task():
 
 @pytest.mark.parametrize("model", [Ridge(), None, HierarchicalRegressor])
 def test_other_models_are_refused(model):
-    X, y, task = problem()
+    X, y, task = levels(T=8)
     with pytest.raises(TypeError, match="model must be an estimator of comtl, got"):
         compare(model, X, y, task)
 
 
 @pytest.mark.parametrize(("folds", "error"), [(1, ValueError), (2.0, TypeError), (True, TypeError)])
 def test_folds_are_at_least_two(folds, error):
-    X, y, task = problem()
+    X, y, task = levels(T=8)
     with pytest.raises(error, match="folds must be"):
         compare(PooledRegressor(), X, y, task, folds=folds)
 

@@ -27,9 +27,23 @@ def said(model, rows, task=None):
     session = onnxruntime.InferenceSession(made.SerializeToString())
     inputs = {"X": rows}
     if task is not None:
-        inputs["task"] = task
+        inputs["task"] = task.astype(object) if task.dtype.kind == "U" else task
     names = [one.name for one in session.get_outputs()]
     return dict(zip(names, session.run(None, inputs), strict=True))
+
+
+def assert_classes_agree(model, rows, task=None, tolerance=1e-10):
+    """The graph names the same classes, by the same scores and probabilities of two."""
+    found, scores = said(model, rows, task), model.decision_function(rows, task=task)
+    assert found["prediction"].tolist() == model.predict(rows, task=task).tolist()
+    known = np.isfinite(found["scores"])
+    near = {"rtol": tolerance, "atol": 0.01 * tolerance}
+    np.testing.assert_allclose(found["scores"][known], scores[known], **near)
+    if "probability" in found:
+        chance = model.predict_proba(rows, task=task)
+        chance = chance[:, 1] if chance.ndim > found["probability"].ndim else chance
+        np.testing.assert_allclose(found["probability"], chance, **near)
+    return found
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -37,7 +51,7 @@ def said(model, rows, task=None):
 def test_values(dtype, labels):
     rows = X.astype(dtype)
     model = comtl.BiFactorRegressor(2, shared=True).fit(rows, Y.astype(dtype), task=labels)
-    found = said(model, rows, labels.astype(object) if labels.dtype.kind == "U" else labels)
+    found = said(model, rows, labels)
     assert found["prediction"].dtype == dtype
     tolerance = 1e-5 if dtype == np.float32 else 1e-12
     np.testing.assert_allclose(
@@ -48,11 +62,11 @@ def test_values(dtype, labels):
 def test_a_label_never_seen_gets_the_mean():
     model = comtl.HierarchicalRegressor().fit(X, Y, task=TASK)
     new = np.array(["a", "zebra"] * 5)
-    found = said(model, X[:10], new.astype(object))["prediction"]
+    found = said(model, X[:10], new)["prediction"]
     np.testing.assert_allclose(found, model.predict(X[:10], task=new), rtol=1e-12)
 
 
-def test_bends_and_a_task_column():
+def test_hinges_and_a_task_column():
     table = np.column_stack([X, np.unique(TASK, return_inverse=True)[1]])
     target = Y + 3 * np.abs(X[:, 0])
     model = comtl.MultitaskRegressor(cv=2, basis="hinges", task_column=4).fit(table, target)
@@ -62,15 +76,11 @@ def test_bends_and_a_task_column():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_bends_of_classes_and_of_a_column_for_each(dtype):
+def test_hinges_of_classes_and_of_a_column_for_each(dtype):
     rows, bent = X.astype(dtype), 3 * np.abs(X[:, 0])
     model = comtl.MultitaskClassifier(cv=2, basis="hinges").fit(rows, bent > 2, task=TASK)
     assert model.basis_ == "hinges"
-    given = rows.astype(model.coef_.dtype)
-    found = said(model, given, TASK.astype(object))
-    scores = model.decision_function(rows, task=TASK)
-    np.testing.assert_allclose(found["scores"], scores, rtol=1e-5, atol=1e-5)
-    assert found["prediction"].tolist() == model.predict(rows, task=TASK).tolist()
+    assert_classes_agree(model, rows.astype(model.coef_.dtype), TASK, 1e-4)
     table = comtl.MultitaskRegressor(cv=2, basis="hinges").fit(rows, np.column_stack([bent, -bent]))
     assert table.basis_ == "hinges"
     guess = said(table, rows.astype(table.coef_.dtype))["prediction"]
@@ -78,37 +88,28 @@ def test_bends_of_classes_and_of_a_column_for_each(dtype):
 
 
 def test_one_task_and_a_column_for_each():
-    single = PooledRegressor().fit(X, Y)
-    np.testing.assert_allclose(said(single, X)["prediction"], single.predict(X), rtol=1e-12)
-    table = comtl.HierarchicalRegressor().fit(X, np.column_stack([Y, Y**2, -Y]))
-    np.testing.assert_allclose(said(table, X)["prediction"], table.predict(X), rtol=1e-10)
+    for model, y in (
+        (PooledRegressor(), Y),
+        (comtl.HierarchicalRegressor(), np.column_stack([Y, Y**2, -Y])),
+    ):
+        model.fit(X, y)
+        np.testing.assert_allclose(said(model, X)["prediction"], model.predict(X), rtol=1e-10)
 
 
-@pytest.mark.parametrize(
-    "names",
-    [np.array(["no", "yes"]), np.array([3, 7]), np.array([False, True])],
-)
+@pytest.mark.parametrize("names", [["no", "yes"], [3, 7], [False, True]], ids=str)
 def test_two_classes(names):
     model = comtl.MultitaskClassifier(cv=2, threshold="balanced_accuracy")
-    model.fit(X, names[uneven(Y).astype(int)], task=TASK)
+    model.fit(X, np.array(names)[uneven(Y).astype(int)], task=TASK)
     assert np.all(model.thresholds_ != 0.0)
-    new = np.where(np.arange(80) % 7, TASK, "new")
-    found = said(model, X, new.astype(object))
-    assert found["prediction"].tolist() == model.predict(X, task=new).tolist()
-    scores = model.decision_function(X, task=new)
-    np.testing.assert_allclose(found["scores"], scores, rtol=1e-10, atol=1e-12)
-    chance = model.predict_proba(X, task=new)[:, 1]
-    np.testing.assert_allclose(found["probability"], chance, rtol=1e-8, atol=1e-12)
+    found = assert_classes_agree(model, X, np.where(np.arange(80) % 7, TASK, "new"))
+    assert np.isfinite(found["scores"]).all() and "probability" in found
 
 
-def test_cuts_of_one_task_and_of_a_column_for_each():
+def test_thresholds_of_one_task_and_of_a_column_for_each():
     for y in (uneven(Y), uneven(np.column_stack([Y, -Y, X[:, 0]]))):
         model = comtl.MultitaskClassifier(cv=2, threshold="balanced_accuracy").fit(X, y)
         assert np.all(model.thresholds_ != 0.0)
-        found, chance = said(model, X), model.predict_proba(X)
-        assert found["prediction"].tolist() == model.predict(X).tolist()
-        chance = chance if y.ndim == 2 else chance[:, 1]
-        np.testing.assert_allclose(found["probability"], chance, rtol=1e-8, atol=1e-12)
+        assert "probability" in assert_classes_agree(model, X)
 
 
 def test_several_classes_of_which_a_task_saw_some():
@@ -116,9 +117,5 @@ def test_several_classes_of_which_a_task_saw_some():
     label[TASK == "b"] = np.minimum(label[TASK == "b"], 1)
     model = IndependentClassifier(1.0).fit(X, label, task=TASK)
     new = np.where(np.arange(80) % 7, TASK, "new")
-    found = said(model, X, new.astype(object))
-    assert found["prediction"].tolist() == model.predict(X, task=new).tolist()
-    known = np.isfinite(found["scores"])
+    known = np.isfinite(assert_classes_agree(model, X, new)["scores"])
     assert known[new == "b"].sum(axis=1).max() == 2
-    scores = model.decision_function(X, task=new)
-    np.testing.assert_allclose(found["scores"][known], scores[known], rtol=1e-10)

@@ -1,13 +1,9 @@
 """Figures: what is drawn, not only that something is."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot
-from scipy import sparse
 
 from comtl import (
     BiFactorClassifier,
@@ -19,8 +15,8 @@ from comtl import (
     plot,
 )
 from comtl.baselines import PooledRegressor
-from comtl.evaluation import Comparison
 from comtl.show.views import BinnedAxis, seriation_order, view
+from pages import comparison_of, large_model
 
 NAMES = ["age", "income", "floor", "rooms", "price $", "ψ"]
 
@@ -55,35 +51,18 @@ def comparison(T=3, **changes):
     rng = np.random.default_rng(0)
     own = 1.0 + np.arange(T)
     errors = {"model": own, "separate": own + rng.permutation(T), "pooled": own + 3.0}
-    errors["mean"] = own + 9.0
-    some = {name: np.ones(T) for name in ("separate", "pooled")}
-    told = {
-        "tasks": np.array([f"t{i}" for i in range(T)]),
-        "train_rows": np.full(T, 9),
-        "test_rows": np.full(T, 9),
-        "metric": "RMSE",
-        "errors": errors,
-        "overall": {name: float(values.mean()) for name, values in errors.items()},
-        "accuracy": None,
-        "loss_reduction": some,
-        "loss_reduction_se": some,
-        "nominal": np.array([0.5, 0.9]),
-        "coverage": np.array([0.45, 0.93]),
-    }
-    return Comparison(**(told | changes))
+    gains = dict.fromkeys(("separate", "pooled"), np.ones(T))
+    fields = {"nominal": np.array([0.5, 0.9]), "coverage": np.array([0.45, 0.93])}
+    return comparison_of(changes.pop("errors", errors), gains, gains, **(fields | changes))
 
 
 def texts(labels):
     return [label.get_text() for label in labels]
 
 
-def test_comtl_does_not_import_matplotlib():
-    code = "import sys, comtl; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 def test_coclusters_orders_rows_and_columns_by_cluster(model):
-    ax = plot.coclusters(model)
+    ax = plot.coclusters(model, ax=(given := pyplot.figure().add_subplot()))
+    assert ax is given
     rows, columns = texts(ax.get_yticklabels()), texts(ax.get_xticklabels())
     frame = model.coef_frame()
     assert sorted(rows) == sorted(frame.index) and sorted(columns) == sorted(NAMES)
@@ -108,11 +87,6 @@ def test_coclusters_has_lines_between_clusters_and_strips(model):
     assert ax.get_xlabel() == "6 features" and ax.get_ylabel() == "8 tasks"
 
 
-def test_coclusters_draws_into_given_axes(model):
-    ax = pyplot.figure().add_subplot()
-    assert plot.coclusters(model, ax=ax) is ax
-
-
 def test_coclusters_of_classes_has_a_row_for_each():
     X, y = two_kinds(T=3)
     classes = np.array(["low", "mid", "top"])[np.digitize(y, [-1.0, 1.0])]
@@ -121,16 +95,9 @@ def test_coclusters_of_classes_has_a_row_for_each():
     assert len(rows) == 9 and "t0 · low" in rows and "t2 · top" in rows
 
 
-def large(T=1000, P=5000):
-    rng = np.random.default_rng(0)
-    X = sparse.random_array((2 * T, P), density=0.005, format="csr", rng=rng)
-    model = BiFactorRegressor(3, max_iter=2, tol=1e9, random_state=0)
-    return model.fit(X, rng.normal(size=2 * T), task=np.repeat(np.arange(T), 2))
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_large_models_are_put_together():
-    fitted = large()
+    fitted, _ = large_model()
     ax = plot.coclusters(fitted)
     drawn = ax.images[0].get_array()
     assert drawn.shape[0] <= 400 and drawn.shape[1] <= 400
@@ -178,6 +145,7 @@ def test_bins_keep_means_and_borders():
     assert len(bins.clusters) <= 4 and bins.clusters.tolist() == sorted(bins.clusters.tolist())
     sizes = np.diff(bins.edges)
     np.testing.assert_allclose(sizes @ bins.mean(values), values.sum(axis=0))
+    np.testing.assert_allclose(bins.shares.T @ values, bins.mean(values))
     for label in (0, 1):
         own = bins.clusters == label
         total = sizes[own] @ bins.mean(values)[own]
@@ -188,8 +156,8 @@ def test_bins_keep_means_and_borders():
 def test_one_task_and_one_feature():
     X = np.arange(10.0)[:, None]
     fitted = PooledRegressor().fit(X, X[:, 0])
-    assert plot.coclusters(fitted).images[0].get_array().shape == (1, 1)
-    assert plot.task_relation(fitted).images[0].get_array().shape == (1, 1)
+    for draw in (plot.coclusters, plot.task_relation):
+        assert draw(fitted).images[0].get_array().shape == (1, 1)
 
 
 def test_weights_that_are_zero():
@@ -225,13 +193,11 @@ def test_task_errors_has_the_largest_gain_on_top():
 
 
 def test_task_errors_leaves_out_tasks_without_rows():
-    errors = dict(comparison(3).errors)
-    errors["model"] = np.array([1.0, np.nan, 2.0])
-    ax = plot.task_errors(comparison(3, errors=errors))
-    assert sorted(texts(ax.get_yticklabels())) == ["t0", "t2"]
-    errors["model"] = np.full(3, np.nan)
+    errors = comparison(3).errors
+    some = comparison(3, errors=errors | {"model": np.array([1.0, np.nan, 2.0])})
+    assert sorted(texts(plot.task_errors(some).get_yticklabels())) == ["t0", "t2"]
     with pytest.raises(ValueError, match="held-out rows"):
-        plot.task_errors(comparison(3, errors=errors))
+        plot.task_errors(comparison(3, errors=errors | {"model": np.full(3, np.nan)}))
 
 
 def test_task_errors_of_many_are_dots():
@@ -299,9 +265,3 @@ def test_rows_stand_along_the_leading_direction():
     order = seriation_order(table, np.zeros(40, dtype=int))
     steps = np.diff(place[order])
     assert np.all(steps == 1) or np.all(steps == -1)
-
-
-def test_shares_of_bins_are_their_means():
-    values = np.random.default_rng(0).normal(size=(9, 2))
-    bins = BinnedAxis.of(np.random.default_rng(1).permutation(9), np.arange(9) // 4, 4)
-    np.testing.assert_allclose(bins.shares.T @ values, bins.mean(values))

@@ -14,22 +14,17 @@ from comtl import (
     TriFactorRegressorCV,
 )
 from comtl.show.views import view
-
-
-def problem(T=6, n=20, seed=0):
-    rng = np.random.default_rng(seed)
-    X, task = rng.normal(size=(T * n, 3)), np.repeat([f"t{i}" for i in range(T)], n)
-    return X, X[:, 0] + np.repeat(rng.normal(size=T), n) + 0.5 * rng.normal(size=T * n), task
+from pages import levels
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    X, y, task = problem()
+    X, y, task = levels()
     return HierarchicalRegressor().fit(X, y, task=task)
 
 
 def test_frames_have_names():
-    X, y, task = problem()
+    X, y, task = levels()
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     frame.insert(1, "town", task)
     model = HierarchicalRegressor(task_column="town").fit(frame, y)
@@ -39,14 +34,13 @@ def test_frames_have_names():
     tasks = model.task_frame()
     assert tasks.columns.tolist() == ["cluster", "intercept"]
     np.testing.assert_array_equal(tasks["intercept"], model.intercept_)
-    plain = HierarchicalRegressor(task_column=-1).fit(
-        np.column_stack([X, np.repeat(np.arange(6), 20)]), y
-    )
+    table = np.column_stack([X, np.repeat(np.arange(6), 20)])
+    plain = HierarchicalRegressor(task_column=-1).fit(table, y)
     assert plain.coef_frame().columns.tolist() == ["x0", "x1", "x2"]
 
 
 def test_frames_of_several_classes():
-    X, y, task = problem()
+    X, y, task = levels()
     labels = np.digitize(y, [-1.0, 1.0])
     model = BiFactorClassifier(2).fit(X, labels, task=task)
     frame = model.coef_frame()
@@ -70,7 +64,7 @@ def test_notebook_shows_the_diagram_and_a_line(fitted):
 
 
 def test_features_of_a_search_and_of_a_basis_have_names():
-    X, y, task = problem(T=4)
+    X, y, task = levels(T=4)
     search = TriFactorRegressorCV(2, 2, alphas=(0.1, 1.0), cv=2).fit(X, y, task=task)
     assert search.coef_frame().columns.tolist() == ["x0", "x1", "x2"]
     X = np.random.default_rng(0).uniform(-2, 2, size=(400, 1))
