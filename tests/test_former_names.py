@@ -34,21 +34,23 @@ def test_comparisons(found, old, new):
         assert getattr(found, old) is getattr(found, new)
 
 
-def test_fields_of_files_before(found):
+def reread(model, **former):
+    """What is read from a file of before, with these names for fields of today."""
     packer = Packer()
-    tree = packer.pack(found)
-    for old, new in (("gains", "loss_reduction"), ("covered", "coverage")):
+    tree = packer.pack(model)
+    for old, new in former.items():
         tree["value"][old] = tree["value"].pop(new)
-    back = Unpacker(packer.arrays).unpack(tree)
+    return Unpacker(packer.arrays).unpack(tree)
+
+
+def test_fields_of_files_before(found):
+    back = reread(found, gains="loss_reduction", covered="coverage")
     np.testing.assert_array_equal(back.coverage, found.coverage)
 
 
 def test_thresholds_of_files_before():
     model = comtl.MultitaskClassifier(cv=2, threshold="accuracy").fit(X, Y > 0.2, task=TASK)
-    packer = Packer()
-    tree = packer.pack(model)
-    tree["value"]["cuts_"] = tree["value"].pop("thresholds_")
-    back = Unpacker(packer.arrays).unpack(tree)
+    back = reread(model, cuts_="thresholds_")
     with pytest.warns(FutureWarning, match="thresholds_"):
         np.testing.assert_array_equal(back.cuts_, model.thresholds_)
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from comtl.tables import Column, Encoder, TableError
+from comtl.tables import Encoder, TableError
 from comtl.tables.infer_types import SkippedColumn, infer_column
 from comtl.tables.labels import match_tasks, read_target, read_tasks
 from comtl.tables.values import as_table
@@ -131,10 +131,6 @@ def test_names_are_unique():
 def test_identifiers_are_noted():
     _, notes = Encoder.of(pa.table({"id": np.arange(50)[::-1] * 2, "age": np.arange(50) % 7}))
     assert len(notes) == 1 and "--drop id" in notes[0]
-
-
-def test_column_is_hashable():
-    assert len({Column("a", "number"), Column("a", "number")}) == 1
 
 
 # ---- tasks and targets --------------------------------------------------------------------------

@@ -46,21 +46,30 @@ def test_every_format_gives_the_same_table(name, tmp_path):
     assert [str(kind) for kind in table.schema.types][1:3] == ["double", "int64"]
 
 
+@pytest.fixture
+def read(tmp_path):
+    """Read a CSV file with this content."""
+
+    def written_and_read(content, **options):
+        path = tmp_path / "t.csv"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return read_table(path, **options)
+
+    return written_and_read
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("start", ["", "\ufeff"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_delimiters_marks_and_line_ends(delimiter, start, end, tmp_path):
-    path = tmp_path / "t.csv"
+def test_delimiters_marks_and_line_ends(delimiter, start, end, read):
     lines = [["a", "b", "c"], ["1", '"x y"', "2.5"], ["3", "z", ""]]
-    path.write_bytes((start + end.join(delimiter.join(line) for line in lines)).encode())
-    table = read_table(path).table
+    table = read(start + end.join(delimiter.join(line) for line in lines)).table
     assert table.to_pydict() == {"a": [1, 3], "b": ["x y", "z"], "c": [2.5, None]}
 
 
-def test_a_delimiter_inside_names_and_values(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text('a;"b, c";d\n"1,5";2;3\n"2,5";4;5\n')
-    assert read_table(path).table.column_names == ["a", "b, c", "d"]
+def test_a_delimiter_inside_names_and_values(read):
+    table = read('a;"b, c";d\n"1,5";2;3\n"2,5";4;5\n').table
+    assert table.column_names == ["a", "b, c", "d"]
 
 
 @pytest.mark.parametrize(
@@ -82,41 +91,33 @@ def test_a_delimiter_inside_names_and_values(tmp_path):
         ([" 1", "2 "], [1, 2]),
     ],
 )
-def test_only_plain_numbers_become_numbers(values, expected, tmp_path):
-    path = tmp_path / "t.csv"
-    pd.DataFrame({"a": values, "b": "x"}).to_csv(path, index=False)
-    assert read_table(path).table["a"].to_pylist() == expected
+def test_only_plain_numbers_become_numbers(values, expected, read):
+    content = pd.DataFrame({"a": values, "b": "x"}).to_csv(index=False)
+    assert read(content).table["a"].to_pylist() == expected
 
 
-def test_columns_may_be_kept_as_text(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("a,b\n1,2\n3,4\n")
-    assert read_table(path, text=["a"]).table.to_pydict() == {"a": ["1", "3"], "b": [2, 4]}
+def test_columns_may_be_kept_as_text(read):
+    assert read("a,b\n1,2\n3,4\n", text=["a"]).table.to_pydict() == {"a": ["1", "3"], "b": [2, 4]}
 
 
-def test_row_numbers_of_pandas_are_left_out(tmp_path):
-    path = tmp_path / "t.csv"
-    FRAME.to_csv(path)
-    loaded = read_table(path)
+def test_row_numbers_of_pandas_are_left_out(read, tmp_path):
+    loaded = read(FRAME.to_csv())
     assert loaded.table.column_names == list(FRAME)
     assert "row numbers" in loaded.notes[0]
     FRAME.set_index(np.array([5, 6, 7, 9])).to_parquet(tmp_path / "t.parquet")
     assert read_table(tmp_path / "t.parquet").table.column_names == list(FRAME)
 
 
-def test_an_empty_last_column_is_left_out(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("a,b,\n1,2,\n3,4,\n")
-    loaded = read_table(path)
+def test_an_empty_last_column_is_left_out(read):
+    loaded = read("a,b,\n1,2,\n3,4,\n")
     assert loaded.table.column_names == ["a", "b"]
     assert "Column 3" in loaded.notes[0]
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "cp1252", "utf-8-sig"])
-def test_other_encodings_by_name(encoding, tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_bytes("a,b\nö,1\nü,2\n".encode(encoding))
-    assert read_table(path, encoding=encoding).table["a"].to_pylist() == ["ö", "ü"]
+def test_other_encodings_by_name(encoding, read):
+    content = "a,b\nö,1\nü,2\n".encode(encoding)
+    assert read(content, encoding=encoding).table["a"].to_pylist() == ["ö", "ü"]
 
 
 def test_standard_input(monkeypatch, tmp_path):
@@ -126,8 +127,7 @@ def test_standard_input(monkeypatch, tmp_path):
         assert read_table("-").table.column_names == list(FRAME)
 
 
-def test_numbers_keep_their_last_digit(tmp_path):
+def test_numbers_keep_their_last_digit(read):
     values = np.random.default_rng(0).normal(size=200) * 10.0 ** np.arange(-100, 100)
-    path = tmp_path / "t.csv"
-    pd.DataFrame({"a": values, "b": 1}).to_csv(path, index=False)
-    np.testing.assert_array_equal(read_table(path).table["a"].to_numpy(), values)
+    table = read(pd.DataFrame({"a": values, "b": 1}).to_csv(index=False)).table
+    np.testing.assert_array_equal(table["a"].to_numpy(), values)

@@ -41,18 +41,21 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_fit_tells_of_bends_and_compares_with_models_that_bend(folder):
+@pytest.fixture(scope="module")
+def model(folder):
+    return load_model(folder / "model.comtl")
+
+
+def test_fit_tells_of_bends_and_compares_with_models_that_bend(folder, model):
     shown = " ".join((folder / "shown.txt").read_text().split())
     assert "3 features and 4 hinges of them." in shown
-    model = load_model(folder / "model.comtl")
     assert model.estimator.basis_ == "hinges" and model.model == "hinges"
     scores = model.comparison.overall
     assert scores["model"] < 3.0 and scores["separate"] < 3.0 < 5.0 < scores["mean"]
     assert "age above" in (folder / "page.html").read_text()
 
 
-def test_inspect_names_the_bends(folder):
-    model = load_model(folder / "model.comtl")
+def test_inspect_names_the_bends(folder, model):
     names = [f"age above {knot:.4g}" for knot in model.estimator._hinges.knots]
     assert model.features == ("age", "sex=f", "sex=m", *names)
     assert "age above" in run(folder, "inspect", "model.comtl").stdout
@@ -67,8 +70,7 @@ def test_inspect_names_the_bends(folder):
     np.testing.assert_allclose(model.spreads[3:], beyond.std(axis=0), rtol=1e-6)
 
 
-def test_predictions_bend(folder):
-    model = load_model(folder / "model.comtl")
+def test_predictions_bend(model):
     ages = pd.DataFrame({"school": "Ash", "age": [22.0, 40.0, 58.0], "sex": "f"})
     young, middle, old = model.predict(ages)
     assert min(young, old) > middle + 8.0

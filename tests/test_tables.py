@@ -90,16 +90,15 @@ def test_score_skips_missing_cells(kind):
     metric = accuracy_score if "labels" in kind else r2_score
     said = model.predict(X)
     seen = ~np.isnan(Y)
-    values = [metric(Y[seen[:, t], t], said[seen[:, t], t]) for t in range(5)]
-    assert model.score(X, Y) == pytest.approx(np.mean(values))
+
+    def mean_score(weight):
+        parts = [(Y[own, t], said[own, t], weight[own]) for t, own in enumerate(seen.T)]
+        return np.mean([metric(y, found, sample_weight=w) for y, found, w in parts])
+
+    assert model.score(X, Y) == pytest.approx(mean_score(np.ones(60)))
     weight = np.linspace(0.1, 3.0, 60)
-    values = [
-        metric(Y[seen[:, t], t], said[seen[:, t], t], sample_weight=weight[seen[:, t]])
-        for t in range(5)
-    ]
-    assert model.score(X, Y, sample_weight=weight) == pytest.approx(np.mean(values))
-    cells = np.repeat(weight[:, None], 5, axis=1)
-    assert model.score(X, Y, sample_weight=cells) == pytest.approx(np.mean(values))
+    for given in (weight, np.repeat(weight[:, None], 5, axis=1)):
+        assert model.score(X, Y, sample_weight=given) == pytest.approx(mean_score(weight))
     Y[:, 2] = np.nan
     assert np.isfinite(model.score(X, Y))
 

@@ -54,7 +54,8 @@ def test_reproduce(run, tmp_path):
     assert "toy: 4 of 4 cells done" in result.stderr
     assert (tmp_path / "calls").read_text().split("\n")[0] == "STL 0"
     assert run("toy", "--quick", "--repeats", "1").exit_code == 0
-    assert (tmp_path / "out" / "toy-quick.md").exists()
+    names = {path.name for path in (tmp_path / "out").glob("toy-quick*")}
+    assert names == {"toy-quick.csv", "toy-quick_times.csv", "toy-quick.md"}
 
 
 def test_data_folder_is_set_for_the_run_only(run, tmp_path):

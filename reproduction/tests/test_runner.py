@@ -115,17 +115,15 @@ def test_other_methods_are_added_to_the_file(tmp_path):
     assert lines(tmp_path / "calls") == 4
 
 
-def test_a_quick_run_has_its_own_files(tmp_path):
-    run_experiment(toy(tmp_path), Options(quick=True, repeats=1), tmp_path)
-    names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"calls", "toy-quick.csv", "toy-quick_times.csv", "toy-quick.md"}
+def stores(folder):
+    """Where values and times are kept."""
+    return Store(folder / "toy.csv", ["n"], ["value"]), Store(folder / "t.csv", ["n"], ["seconds"])
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_failing_cell_is_named_and_the_others_are_kept(tmp_path, jobs):
     cells = [Cell({"n": n}, fail, {"n": n}) for n in (0, 1, 2, 3)]
-    store = Store(tmp_path / "toy.csv", ["n"], ["value"])
-    times = Store(tmp_path / "times.csv", ["n"], ["seconds"])
+    store, times = stores(tmp_path)
     with pytest.raises(ExperimentError, match="cell n=2 failed: ValueError: no such number"):
         run_cells(cells, store, times, jobs=jobs)
     if jobs == 1:
@@ -135,14 +133,12 @@ def test_a_failing_cell_is_named_and_the_others_are_kept(tmp_path, jobs):
 
 def test_a_killed_process_is_an_error_with_a_remedy(tmp_path):
     cells = [Cell({"n": n}, die, {"n": n}) for n in (0, 1)]
-    store = Store(tmp_path / "toy.csv", ["n"], ["value"])
-    times = Store(tmp_path / "times.csv", ["n"], ["seconds"])
+    store, times = stores(tmp_path)
     with pytest.raises(ExperimentError, match="--jobs"):
         run_cells(cells, store, times, jobs=2)
 
 
 def test_equal_keys_are_refused(tmp_path):
     cells = [Cell({"n": 1}, fail, {"n": 1}), Cell({"n": 1}, fail, {"n": 3})]
-    store = Store(tmp_path / "toy.csv", ["n"], ["value"])
     with pytest.raises(ValueError, match="same keys"):
-        run_cells(cells, store, store)
+        run_cells(cells, *stores(tmp_path))
