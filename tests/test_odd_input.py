@@ -19,51 +19,40 @@ KINDS = [BiFactorRegressor, TriFactorRegressor, BiFactorClassifier, TriFactorCla
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
+def constant(X, columns, value):
+    X = X.copy()
+    X[:, columns] = value
+    return X
+
+
+def one_row(X, y, task):
+    rows = [0, np.flatnonzero(y != y[0])[0]] if y.dtype == int else [0]
+    return X[rows], y[rows], task[rows]
+
+
+NOISE = np.random.default_rng(1).standard_normal((48, 200))
+NO_PENALTY = {"alpha_feature": 0.0, "alpha_task": 0.0, "alpha_shared": 0.0, "shared": True}
+CASES = {
+    "constant column": lambda X, y, t: (constant(X, 1, 1e6), y, t),
+    "all columns constant": lambda X, y, t: (constant(X, slice(None), 3.7), y, t),
+    "duplicate columns": lambda X, y, t: (np.hstack([X, X, X[:, :1]]), y, t),
+    "one row a task": lambda X, y, t: (X, y, np.arange(48)),
+    "one row": one_row,
+    "more features than rows": lambda X, y, t: (np.hstack([X, NOISE]), y, t),
+    "one task": lambda X, y, t: (X[t == 3], y[t == 3], t[t == 3]),
+    "tasks of one class or value": lambda X, y, t: (X, np.where(t < 2, t, y), t),
+    "zero penalties": lambda X, y, t: (X, y, t),
+    "zero columns": lambda X, y, t: (np.hstack([X, np.zeros((48, 2))]), y, t),
+    "many tasks": lambda X, y, t: (X, y, np.arange(48) // 2),
+}
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @each_kind
-@pytest.mark.parametrize(
-    "case",
-    [
-        "constant column",
-        "all columns constant",
-        "duplicate columns",
-        "one row a task",
-        "one row",
-        "more features than rows",
-        "one task",
-        "constant tasks",
-        "zero penalties",
-        "zero columns",
-        "many tasks",
-    ],
-)
+@pytest.mark.parametrize("case", CASES)
 def test_odd_but_lawful(kind, case):
-    X, y, task = problem(kind)
-    params = {}
-    if case == "constant column":
-        X[:, 1] = 1e6
-    elif case == "all columns constant":
-        X[:] = 3.7
-    elif case == "duplicate columns":
-        X = np.hstack([X, X, X[:, :1]])
-    elif case == "one row a task":
-        task = np.arange(48)
-    elif case == "one row":
-        rows = [0, np.flatnonzero(y != y[0])[0]] if "Classifier" in kind.__name__ else [0]
-        X, y, task = X[rows], y[rows], task[rows]
-    elif case == "more features than rows":
-        X = np.hstack([X, np.random.default_rng(1).standard_normal((48, 200))])
-    elif case == "one task":
-        X, y, task = X[task == 3], y[task == 3], task[task == 3]
-    elif case == "constant tasks":  # tasks of one class, or of one value
-        y = np.where(task < 2, task, y)
-    elif case == "zero penalties":
-        params = {"alpha_feature": 0.0, "alpha_task": 0.0, "alpha_shared": 0.0, "shared": True}
-        params |= {"max_iter": 100, "tol": 1e-2}
-    elif case == "zero columns":
-        X = np.hstack([X, np.zeros((48, 2))])
-    elif case == "many tasks":
-        task = np.arange(48) // 2
+    X, y, task = CASES[case](*problem(kind))
+    params = NO_PENALTY | {"max_iter": 100, "tol": 1e-2} if case == "zero penalties" else {}
     for form in (np.asarray, sparse.csr_array) if kind in KINDS[::3] else (np.asarray,):
         model = kind(**params).fit(form(X), y, task=task)
         assert np.isfinite(model.coef_).all()
