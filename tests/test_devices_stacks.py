@@ -32,34 +32,21 @@ def test_values(library):
     )
 
 
-@pytest.mark.parametrize("count", [2, 3])
-def test_classes(count):
-    library = make("torch")
-    labels = np.digitize(Y, np.quantile(Y, np.arange(1, count) / count))
-
-    def said(to):
-        model = MultitaskClassifier(cv=2).fit(to(X), to(labels), task=TASK)
-        return model.predict_proba(to(X), task=TASK)
-
-    library.assert_same(said(library), said(np.asarray), rtol=1e-2)
-
-
-def test_a_cut_between_two_classes():
+@pytest.mark.parametrize("count, threshold", [(2, None), (3, None), (2, "balanced_accuracy")])
+def test_classes(count, threshold):
     library = make("torch")
     noisy = Y + 1.5 * np.random.default_rng(3).normal(size=N)
-    labels = (noisy > np.quantile(noisy, 0.8)).astype(int)
+    labels = np.digitize(noisy, np.quantile(noisy, np.arange(1, count) / count + 0.1))
 
     def said(to):
-        model = MultitaskClassifier(cv=2, threshold="balanced_accuracy")
-        model.fit(to(X), to(labels), task=TASK)
-        assert np.all(model.thresholds_ != 0.0)
+        model = MultitaskClassifier(cv=2, threshold=threshold).fit(to(X), to(labels), task=TASK)
+        assert np.all((model.thresholds_ == 0.0) == (threshold is None))
         return model.predict_proba(to(X), task=TASK), model
 
     (found, model), (expected, _) = said(library), said(np.asarray)
     library.assert_same(found, expected, rtol=1e-2)
-    np.testing.assert_allclose(
-        model.to_numpy().predict_proba(X, task=TASK), expected, rtol=1e-2, atol=1e-3
-    )
+    chance = model.to_numpy().predict_proba(X, task=TASK)
+    np.testing.assert_allclose(chance, expected, rtol=1e-2, atol=1e-3)
 
 
 def test_what_is_of_the_host_says_so(library):

@@ -97,12 +97,6 @@ def test_outliers_do_not_run_away_in_small_tasks(level):
     assert np.all(high - low < (8.0 if level < 0.95 else 200.0))
 
 
-def test_a_single_error_gives_bounds():
-    found = ErrorModel.of(np.array([0.5]), np.ones(1), np.zeros(1, dtype=int), 2, between=0.0)
-    low, high = found.bounds(0.9)
-    assert np.all(high - low > 0.5)
-
-
 def test_the_common_variance_does_not_depend_on_the_unit():
     rng = np.random.default_rng(0)
     counts = rng.integers(1, 30, 40)
@@ -148,12 +142,18 @@ def test_a_task_never_seen_has_the_noise_of_others_on_average():
     assert np.all(deviation > np.sqrt(np.mean(spread**2)) * 0.8)
 
 
-def test_light_tasks_beside_heavy_ones_have_bounds():
-    task, weights = np.repeat([0, 1], 3), np.repeat([1e9, 1e-9], 3)
-    errors = np.array([1.0, -2.0, 0.5, 3.0, -1.0, 0.2])
-    found = ErrorModel.of(errors, weights, task, 2, between=0.0)
-    low, high = found.bounds(0.9)
-    assert np.all(np.isfinite(low)) and np.all(low < high)
+@pytest.mark.parametrize(
+    "errors, weights, task, width",
+    [
+        ([0.5], [1.0], [0], 0.5),
+        ([1.0, -2.0, 0.5, 3.0, -1.0, 0.2], np.repeat([1e9, 1e-9], 3), np.repeat([0, 1], 3), 0.0),
+    ],
+    ids=["a single error", "light tasks beside heavy ones"],
+)
+def test_odd_tasks_have_bounds(errors, weights, task, width):
+    told = (np.array(part) for part in (errors, weights, task))
+    low, high = ErrorModel.of(*told, 2, between=0.0).bounds(0.9)
+    assert np.all(np.isfinite(low)) and np.all(high - low > width)
 
 
 @given(

@@ -77,6 +77,13 @@ def draw(depth, seed=0, rows=40, tasks=15):
     return X, y + 0.5 * rng.standard_normal(len(task)), task
 
 
+def fitted_to_half(kinds, X, y, task):
+    """Models of every second row, and the others."""
+    half = np.arange(len(y)) % 2 == 0
+    models = [kind(cv=3).fit(X[half], y[half], task=task[half]) for kind in kinds]
+    return models, X[~half], y[~half], task[~half]
+
+
 def stacked(members, X, y, task, splits):
     schema = MultitaskRegressor()
     given = FitInput(X, y, task)
@@ -118,18 +125,13 @@ def test_a_member_sees_predictions_made_without_the_row():
 
 
 def test_it_wins_where_columns_interact():
-    X, y, task = draw(3.0)
-    half = np.arange(len(y)) % 2 == 0
-    plain, model = (
-        kind(cv=3).fit(X[half], y[half], task=task[half]) for kind in (MultitaskRegressor, Values)
-    )
+    (plain, model), X, y, task = fitted_to_half((MultitaskRegressor, Values), *draw(3.0))
     assert model.weights_["boosted"] > 0.5
     assert type(model.members_["boosted"]) is FittedTrees
-    guesses = [one.predict(X[~half], task=task[~half]) for one in (model, plain)]
-    errors = [np.mean((guess - y[~half]) ** 2) for guess in guesses]
-    assert errors[0] < 0.7 * errors[1]
-    low, high = model.predict_interval(X[~half], 0.9, task=task[~half])
-    assert 0.8 < np.mean((low < y[~half]) & (y[~half] < high)) < 0.99
+    ours, linear = (np.mean((one.predict(X, task=task) - y) ** 2) for one in (model, plain))
+    assert ours < 0.7 * linear
+    low, high = model.predict_interval(X, 0.9, task=task)
+    assert 0.8 < np.mean((low < y) & (y < high)) < 0.99
     assert model.coef_.shape == (15, 5)
     unseen = model.predict(X[:3], task=[0, 99, 98])
     np.testing.assert_allclose(unseen[0], model.predict(X[:1], task=[0])[0])
@@ -147,14 +149,10 @@ def test_it_is_left_out_where_the_truth_is_linear():
 def test_it_wins_among_classes(count):
     X, y, task = draw(4.0, rows=60)
     labels = np.digitize(y, np.quantile(y, np.arange(1, count) / count))
-    half = np.arange(len(y)) % 2 == 0
-    plain, model = (
-        kind(cv=3).fit(X[half], labels[half], task=task[half])
-        for kind in (MultitaskClassifier, Classes)
-    )
-    assert model.weights_["boosted"] > 0.3
-    hits = [one.score(X[~half], labels[~half], task=task[~half]) for one in (model, plain)]
-    assert hits[0] > hits[1] + 0.02
+    models, *rest = fitted_to_half((MultitaskClassifier, Classes), X, labels, task)
+    assert models[1].weights_["boosted"] > 0.3
+    linear, ours = (one.score(*rest) for one in models)
+    assert ours > linear + 0.02
 
 
 def test_columns_of_a_table_keep_their_units():

@@ -1,4 +1,4 @@
-"""Bends of the columns of a table: the command, the model it makes, what it shows of it."""
+"""Hinges of the columns of a table: the command, the model it makes, what it shows of it."""
 
 import json
 
@@ -14,19 +14,13 @@ from comtl.tables.table_model import choose_adaptable
 NAMED = {"task": "school", "target": "score"}
 
 
-def frame(bent=True):
-    """Scores that fall up to an age of 40 and rise beyond."""
+def frame(linear=False):
+    """Scores that fall up to an age of 40 and rise beyond, unless they are linear."""
     rng = np.random.default_rng(0)
-    made = pd.DataFrame(
-        {
-            "school": np.repeat(["Ash", "Elm", "Fir"], 50),
-            "age": rng.uniform(20, 60, 150).round(1),
-            "sex": rng.choice(["f", "m"], 150),
-        }
-    )
-    line = np.abs(made.age - 40) if bent else made.age - 40
-    made["score"] = line + 2 * rng.normal(size=150) + 3 * (made.school == "Elm")
-    return made
+    school, age = np.repeat(["Ash", "Elm", "Fir"], 50), rng.uniform(20, 60, 150).round(1)
+    made = pd.DataFrame({"school": school, "age": age, "sex": rng.choice(["f", "m"], 150)})
+    effect = age - 40 if linear else np.abs(age - 40)
+    return made.assign(score=effect + 2 * rng.normal(size=150) + 3 * (school == "Elm"))
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +40,7 @@ def model(folder):
     return load_model(folder / "model.comtl")
 
 
-def test_fit_tells_of_bends_and_compares_with_models_that_bend(folder, model):
+def test_fit_tells_of_hinges_and_compares_with_models_that_have_them(folder, model):
     shown = " ".join((folder / "shown.txt").read_text().split())
     assert "3 features and 4 hinges of them." in shown
     assert model.estimator.basis_ == "hinges" and model.model == "hinges"
@@ -55,7 +49,7 @@ def test_fit_tells_of_bends_and_compares_with_models_that_bend(folder, model):
     assert "age above" in (folder / "page.html").read_text()
 
 
-def test_inspect_names_the_bends(folder, model):
+def test_inspect_names_the_hinges(folder, model):
     names = [f"age above {knot:.4g}" for knot in model.estimator._hinges.knots]
     assert model.features == ("age", "sex=f", "sex=m", *names)
     assert "age above" in run(folder, "inspect", "model.comtl").stdout
@@ -65,12 +59,12 @@ def test_inspect_names_the_bends(folder, model):
     assert effects["age"] < 0.0 < max(effects[name] for name in names)
     one = json.loads(run(folder, "inspect", "model.comtl", "--task", "Elm", "--json").stdout)
     assert {effect["feature"] for effect in one["effects"]} == set(model.features)
-    # For one standard deviation of the bend among the rows.
+    # For one standard deviation of the hinge among the rows.
     beyond = np.maximum(frame().age.to_numpy()[:, None] - model.estimator._hinges.knots, 0.0)
     np.testing.assert_allclose(model.spreads[3:], beyond.std(axis=0), rtol=1e-6)
 
 
-def test_predictions_bend(model):
+def test_predictions_are_not_linear(model):
     ages = pd.DataFrame({"school": "Ash", "age": [22.0, 40.0, 58.0], "sex": "f"})
     young, middle, old = model.predict(ages)
     assert min(young, old) > middle + 8.0
@@ -79,8 +73,8 @@ def test_predictions_bend(model):
     assert compare_table(model, frame()).overall["model"] < 3.0
 
 
-def test_where_nothing_bends_a_note_says_so():
-    model = fit_table(frame(bent=False), **NAMED, model="hinges", score=False)
+def test_where_all_is_linear_a_note_says_so():
+    model = fit_table(frame(linear=True), **NAMED, model="hinges", score=False)
     assert model.estimator.basis_ == "linear"
     assert any(note.startswith("No hinges were kept") for note in model.notes)
     assert model.features == model.encoder.names
@@ -88,7 +82,7 @@ def test_where_nothing_bends_a_note_says_so():
     assert fit_table(few, **NAMED, model="hinges", score=False).estimator.basis_ == "linear"
 
 
-def test_a_straight_fit_of_bent_rows_says_what_to_try(tmp_path):
+def test_a_linear_fit_of_nonlinear_rows_says_what_to_try(tmp_path):
     hint = "A fit with --model hinges may predict better."
     frame().to_csv(tmp_path / "train.csv", index=False)
     options = ("--task", "school", "--target", "score", "--no-score")
@@ -96,7 +90,7 @@ def test_a_straight_fit_of_bent_rows_says_what_to_try(tmp_path):
     assert hint in " ".join(shown.split())
     assert load_model(tmp_path / "model.comtl").estimator.basis_ == "linear"
     for made in (
-        fit_table(frame(bent=False), **NAMED, score=False),
+        fit_table(frame(linear=True), **NAMED, score=False),
         fit_table(frame(), **NAMED, model="hierarchical", score=False),
         fit_table(frame(), **NAMED, model="hinges", score=False),
     ):
@@ -109,8 +103,8 @@ def test_names_of_models():
         assert choose_model("hinges", kind, None, jobs=2).get_params()["basis"] == "hinges"
         assert choose_model("auto", kind, None).get_params()["basis"] is None
     with pytest.raises(ValueError, match="'auto', 'hinges', 'hierarchical'"):
-        fit_table(frame(), **NAMED, model="bent")
+        fit_table(frame(), **NAMED, model="splines")
     with pytest.raises(TableError, match="model is one of auto, hinges, "):
-        choose_model("bent", "regression", None)
+        choose_model("splines", "regression", None)
     with pytest.raises(TableError, match="--model bifactor"):
         choose_adaptable(choose_model("hinges", "regression", None))
