@@ -7,7 +7,6 @@ step. Square roots, changes of scale, extrapolation and the prior are the same f
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -31,32 +30,27 @@ def extrapolate_variance(before: Any, now: Any, share: float) -> Any:
     return np.maximum(now * np.clip(change, 1.0 / MAX_FACTOR, MAX_FACTOR), MIN_VARIANCE)
 
 
-def _of_parameters(
-    slopes: Callable[[dict[str, Any]], np.ndarray],
-) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Fields of a covariance from those of the class that a family of its own had in old files."""
-
-    def convert(content: dict[str, Any]) -> dict[str, Any]:
-        block = slopes(content)
-        if len(block) > DENSE_SIDE:
-            raise ValueError
-        matrix = np.zeros((len(block) + 1, len(block) + 1))
-        matrix[:-1, :-1] = np.diag(block) if block.ndim == 1 else block
-        matrix[-1, -1] = content["intercept"]
-        return {"matrix": matrix}
-
-    return convert
-
-
-def _low_rank(content: dict[str, Any]) -> np.ndarray:
-    directions = content["directions"]
-    return directions @ directions.T + content["rest"] * np.eye(len(directions))
+def _former(content: dict[str, Any]) -> dict[str, Any]:
+    """Fields from those of the class that each family had of its own in old files."""
+    if "matrix" in content:
+        return {"matrix": content["matrix"]}
+    directions = content.get("directions", ())
+    variances = content.get("slopes", content.get("rest", 0.0))
+    size = content.get("features", max(len(directions), np.size(variances)))
+    if not 0 < size <= DENSE_SIDE:
+        raise ValueError
+    matrix = np.zeros((size + 1, size + 1))
+    np.fill_diagonal(matrix, variances)
+    if "directions" in content:
+        matrix[:-1, :-1] += directions @ directions.T
+    matrix[-1, -1] = content["intercept"]
+    return {"matrix": matrix}
 
 
-@formerly("InterceptOnly", _of_parameters(lambda old: np.zeros(min(old["features"], DENSE_SIDE))))
-@formerly("Diagonal", _of_parameters(lambda old: old["slopes"]))
-@formerly("Factor", _of_parameters(_low_rank))
-@formerly("Full", lambda old: {"matrix": old["matrix"]})
+@formerly("InterceptOnly", _former)
+@formerly("Diagonal", _former)
+@formerly("Factor", _former)
+@formerly("Full", _former)
 @saved
 @dataclass(frozen=True, eq=False)
 class EffectCovariance:

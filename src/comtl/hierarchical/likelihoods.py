@@ -89,37 +89,29 @@ class Bernoulli:
     """
 
     refresh: Callable[[Posterior | None], Bound]
-    bound: Bound
     directions: np.ndarray
+    data: TaskData
+    constant: float
+    n_rows: float
     start_noise: ClassVar[float] = 1.0
 
     @classmethod
     def of(cls, refresh: Callable[[Posterior | None], Bound]) -> Bernoulli:
         """Start at scores of zero."""
         bound = refresh(None)
-        return cls(refresh, bound, estimable_directions(bound.data.pooled_gram))
-
-    @property
-    def data(self) -> TaskData:
-        """Values that the bound takes the classes for."""
-        return self.bound.data
-
-    @property
-    def n_rows(self) -> float:
-        """Weight of all rows."""
-        return self.bound.n_rows
+        return cls(refresh, estimable_directions(bound.data.pooled_gram), *bound)
 
     def infer(self, prior: Prior) -> Posterior:
         """Posterior of the effects, with the bound of the restricted likelihood."""
         posterior = self.data.infer(prior, self.directions)
         # Of the normal likelihood only what depends on the effects is meant.
         normal = np.log(2.0 * np.pi) * float(self.data.counts.sum()) + self.data.energy
-        value = posterior.log_evidence + 0.5 * normal + self.bound.constant
+        value = posterior.log_evidence + 0.5 * normal + self.constant
         return replace(posterior, log_evidence=value)
 
     def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
         """M step of the bound."""
-        return replace(self, bound=self.refresh(posterior)), prior
+        return Bernoulli(self.refresh, self.directions, *self.refresh(posterior)), prior
 
     def log_prior(self, prior: Prior) -> float:
         """There is none of the residual variances."""
