@@ -144,7 +144,7 @@ class HierarchicalModel(TaskModel):
         *,
         watch: FitProgress = SILENT,
     ) -> list[EMIteration]:
-        """Raise the marginal likelihood to its top, for every class on its own.
+        """Raise the marginal likelihood to its top, for every class on its own, and keep the model.
 
         ``starts`` holds the outcome of simpler fits, where there are some.
         """
@@ -163,7 +163,26 @@ class HierarchicalModel(TaskModel):
                 path, stage = self._watched(steps, watch)
                 stages.append(stage)
                 history.append(path)
-        self._keep(stages, history, populations[0], data, columns)
+        # What the steps came to, in the user's units.
+        self._priors = [stage.prior for stage in stages]
+        self.n_iter_ = max(stage.step for stage in stages)
+        self.converged_ = all(stage.converged for stage in stages)
+        self.log_evidence_ = sum(stage.posterior.log_evidence for stage in stages)
+        longest = max(map(len, history))
+        paths = [path + path[-1:] * (longest - len(path)) for path in history]
+        self.objective_history_ = np.sum(paths, axis=0)
+        units, (_, features) = populations[0].units, populations[0].size
+        weights, common = np.empty((len(columns.task), features + 1)), np.zeros(features)
+        for part, stage in zip(groups_of(columns), stages, strict=True):
+            weights[part] = stage.posterior.weights
+            common += stage.posterior.mean[:-1] * len(part) / len(weights)
+        shift = units.shift
+        if on_device(shift):
+            weights, common = (asarray_like(part, shift, shift.dtype) for part in (weights, common))
+        scale = units.target_scale * units.inverse_scale
+        intercepts = units.intercepts(weights[:, -1], weights[:, :-1] @ shift)
+        separated = ColumnWeights.of_coef(weights[:, :-1] * scale, intercepts, common * scale)
+        self._keep_weights(data, columns, separated, units)
         return stages
 
     def _watched(self, steps: Any, watch: FitProgress) -> tuple[list[float], EMIteration]:
@@ -189,34 +208,6 @@ class HierarchicalModel(TaskModel):
                 ConvergenceWarning,
             )
         return path, stage
-
-    def _keep(
-        self,
-        stages: list[EMIteration],
-        history: list[list[float]],
-        population: Population,
-        data: Observations,
-        columns: OutputColumns,
-    ) -> None:
-        self._priors = [stage.prior for stage in stages]
-        self.n_iter_ = max(stage.step for stage in stages)
-        self.converged_ = all(stage.converged for stage in stages)
-        self.log_evidence_ = sum(stage.posterior.log_evidence for stage in stages)
-        longest = max(map(len, history))
-        paths = [path + path[-1:] * (longest - len(path)) for path in history]
-        self.objective_history_ = np.sum(paths, axis=0)
-        weights = np.empty((len(columns.task), population.size[1] + 1))
-        common = np.zeros(population.size[1])
-        for part, stage in zip(groups_of(columns), stages, strict=True):
-            weights[part] = stage.posterior.weights
-            common += stage.posterior.mean[:-1] * len(part) / len(weights)
-        units, shift = population.units, population.units.shift
-        if on_device(shift):
-            weights, common = (asarray_like(part, shift, shift.dtype) for part in (weights, common))
-        scale = units.target_scale * units.inverse_scale
-        intercepts = units.intercepts(weights[:, -1], weights[:, :-1] @ shift)
-        separated = ColumnWeights.of_coef(weights[:, :-1] * scale, intercepts, common * scale)
-        self._keep_weights(data, columns, separated, units)
 
 
 def groups_of(columns: OutputColumns) -> list[np.ndarray]:

@@ -109,11 +109,8 @@ class PredictiveVariance:
 
     def beside(self, like: Array) -> PredictiveVariance:
         """Return the same where an array lies, in its type."""
-        if not on_device(like):
-            return self
-        return PredictiveVariance(
-            *(asarray_like(part, like, like.dtype) for part in (self.covariances, self.noise))
-        )
+        dtype, parts = like.dtype if on_device(like) else None, (self.covariances, self.noise)
+        return PredictiveVariance(*(asarray_like(part, like, dtype) for part in parts))
 
     def variances(self, rows: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
         """Variance of the target of each row for its task, or for every task.
