@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import ClassVar
 
 from ..arrays import Array, namespace
-from .pytrees import along
 
 
 @dataclass(frozen=True)
@@ -129,8 +128,3 @@ def spectra(products: Array) -> tuple[Array, Array]:
     xp = namespace(products)
     values, turn = xp.linalg.eigh(products)
     return xp.clip(values, min=0.0), turn
-
-
-def scaled_by(factor: Array, scale: Array) -> Array:
-    """Each factor times its number."""
-    return along(scale, factor.ndim) * factor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +13,11 @@ from ..datafits.gram_datafit import GramDatafit
 from ..engine.acceleration import rotation, split_exponents
 from ..engine.recipe import Recipe, Schedule
 from ..engine.starts import bare_state
-from ..factors import Factors
+from ..factors import Factors, State
 from ..penalties import Ridge
 from ..penalties.learned_relation import LearnedRelation, choose_penalty
 from .batch_feature_step import widened
-from .batch_penalties import Relations, Ridges, scaled_by
+from .batch_penalties import Relations, Ridges
 from .batch_state import Fits
 from .pytrees import along, tree_map, tree_take, tree_take_pairs
 
@@ -43,7 +44,7 @@ def balanced(fits: Fits) -> Fits:
     changes, penalties = {}, {}
     for name, penalty in fits.penalties.items():
         scale = xp.exp(inverse[name] * (level - logs[name]))
-        changes[name] = scaled_by(getattr(fits.factors, name), scale)
+        changes[name] = along(scale, 3) * getattr(fits.factors, name)
         penalties[name] = penalty.scaled(scale)
     return fits.at(**changes).penalized(**penalties)
 
@@ -135,45 +136,33 @@ def start_fits(
     seed: int = 0,
 ) -> Fits:
     """Return starting fits of recipes (second row of ``places``) to data (first row)."""
-    width = max(recipes[number].ranks[0] for number in places[1])
-    known: dict[tuple[object, ...], int] = {}
-    points: list[Factors] = []
-    intercept_penalty: list[float] = []
-    which = []
-    like = datafits[0].gram
-    for fold, number in places.T:
-        recipe = recipes[number]
+    chosen = [recipes[number] for number in places[1]]
+    first, like = chosen[0], datafits[0].gram
+    xp, width = namespace(like), max(recipe.ranks[0] for recipe in chosen)
+    states: dict[tuple[object, ...], State] = {}
+    keys = []
+    for fold, recipe in zip(places[0], chosen, strict=True):
         key = fold, recipe.ranks, recipe.shared, recipe.intercept, recipe.intercept_penalty
-        if key not in known:
-            known[key] = len(points)
-            state = bare_state(datafits[fold], recipe, like=like, init=init, seed=seed)
-            points.append(_padded(state.factors, width, like))
-            intercept_penalty.append(state.intercept_penalty)
-        which.append(known[key])
-    xp = namespace(like)
-    first = recipes[places[1][0]]
+        keys.append(key)
+        if key not in states:
+            states[key] = bare_state(datafits[fold], recipe, like=like, init=init, seed=seed)
 
-    def numbers(values: list[float]) -> Array:
+    def numbers(values: Any) -> Array:
         return xp.asarray(np.array(values, dtype=np.float64), dtype=like.dtype)
 
     def strengths(name: str) -> Array:
-        entries = [choose_penalty(recipes[number].penalties[name]) for number in places[1]]
-        return numbers([entry.strength for entry in entries])
+        return numbers([choose_penalty(recipe.penalties[name]).strength for recipe in chosen])
 
+    points = [_padded(state.factors, width, like) for state in states.values()]
     stacked = tree_map(lambda *parts: xp.stack(list(parts)), *points)
-    factors = tree_take(stacked, xp.asarray(np.array(which)))
-    ranks = np.array([recipes[number].ranks[0] for number in places[1]])
-    inside = xp.asarray((np.arange(width) < ranks[:, None]).astype(np.float64), dtype=like.dtype)
-    shared = None
-    if first.shared is not None:
-        shared = numbers([recipes[number].shared or 0.0 for number in places[1]])
+    order = {key: number for number, key in enumerate(states)}
     own = {name: strengths(name) for name in first.penalties}
     fits = Fits(
-        factors,
+        tree_take(stacked, xp.asarray(np.array([order[key] for key in keys]))),
         {},
-        inside,
-        shared,
-        numbers(intercept_penalty)[xp.asarray(np.array(which))],
+        numbers([np.arange(width) < recipe.ranks[0] for recipe in chosen]),
+        None if first.shared is None else numbers([recipe.shared or 0.0 for recipe in chosen]),
+        numbers([states[key].intercept_penalty for key in keys]),
         first.intercept,
         first.intercept_penalty is None,
     )
@@ -185,7 +174,7 @@ def start_fits(
             else Relations.initialised(strength, getattr(fits.factors, name), smoothing)
             for name, strength in own.items()
         }
-        return fits.with_(penalties=penalties)
+        return replace(fits, penalties=penalties)
 
     # Balanced at little smoothing first, so that ε is set from scales that will last.
     return started(balance_step(started(fits, 1e-6)), schedule.start_smoothing)

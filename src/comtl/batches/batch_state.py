@@ -77,9 +77,6 @@ class Fits:
     def at(self, **changes: Array) -> Fits:
         return replace(self, factors=replace(self.factors, **changes))
 
-    def with_(self, **changes: Any) -> Fits:
-        return replace(self, **changes)
-
     def penalized(self, **changes: Any) -> Fits:
         return replace(self, penalties={**self.penalties, **changes})
 

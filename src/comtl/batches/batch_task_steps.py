@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..arrays import Array, namespace
 from ..arrays.algebra import with_corner
 from ..engine.recipe import InnerTolerance
@@ -135,4 +137,4 @@ def pool(quadratic: Quadratics, grams: BatchGrams, fits: Fits) -> Fits:
     free = free & (spread > 0.0) & (variance > 0.0)
     variance, spread = xp.where(free, variance, one), xp.where(free, spread, one)
     estimate = xp.where(free, 0.5 * noise * spread / variance, float("inf") * one)
-    return fits.with_(intercept_penalty=xp.minimum(fits.intercept_penalty, estimate))
+    return replace(fits, intercept_penalty=xp.minimum(fits.intercept_penalty, estimate))

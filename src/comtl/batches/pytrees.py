@@ -12,24 +12,16 @@ from ..arrays import Array, namespace
 Tree = TypeVar("Tree")
 
 
-def tree_map(change: Callable[..., Array], first: Tree, *others: Tree) -> Tree:
+def tree_map(change: Callable[..., Array], first: Any, *others: Any) -> Any:
     """Apply a function to the arrays of objects of one form; numbers and names stay."""
-    return _tree_map(change, first, *others)
-
-
-def _tree_map(change: Callable[..., Array], first: Any, *others: Any) -> Any:
     if hasattr(first, "shape"):
         return change(first, *others)
     if isinstance(first, dict):
-        return {k: _tree_map(change, v, *(o[k] for o in others)) for k, v in first.items()}
+        return {k: tree_map(change, v, *(o[k] for o in others)) for k, v in first.items()}
     if is_dataclass(first):
         kind: Any = type(first)
-        return kind(
-            *(
-                _tree_map(change, getattr(first, name), *(getattr(o, name) for o in others))
-                for name in _names(kind)
-            )
-        )
+        columns = ([getattr(tree, name) for tree in (first, *others)] for name in _names(kind))
+        return kind(*(tree_map(change, *column) for column in columns))
     return first
 
 

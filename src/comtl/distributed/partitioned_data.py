@@ -17,11 +17,12 @@ from ..adapt import Adaptation, New
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.problem import Problem
 from ..linear import OutputColumns, Scaling
-from ..losses import Loss
+from ..losses import Loss, Squared
 from ..rows.observations import Observations, check_classes
 from ..rows.reading import read_tasks
 from .dask_collections import current_workers, partitions
 from .executors import Future, Workers
+from .kernels import FitSpec
 from .partition import (
     LabelEncoding,
     Partition,
@@ -66,9 +67,9 @@ class PartitionedData:
         return build_partitioned_problem(self, loss, **options)
 
     def grams_of(self, units: Scaling) -> GramDatafit:
-        from .partitioned_problem import partitioned_grams
+        from .partitioned_problem import summed_grams
 
-        return partitioned_grams(self, units)
+        return summed_grams(self, FitSpec(self.encoding, units, Squared()), one_table=False)
 
     def population(self, **options: bool) -> PartitionedPopulation:
         from .partitioned_population import partitioned_population

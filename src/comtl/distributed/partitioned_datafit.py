@@ -105,11 +105,12 @@ class PartitionedDatafit(Datafit):
         return value
 
 
+@dataclass(eq=False)
 class BroadcastPoint:
     """A point as the workers get it, sent when it is first asked for."""
 
-    def __init__(self, datafit: PartitionedDatafit, point: Factors) -> None:
-        self.datafit, self.point = datafit, point
+    datafit: PartitionedDatafit
+    point: Factors
 
     @cached_property
     def common(self) -> Future:

@@ -21,7 +21,7 @@ from ..rows.design import Design
 from .kernels import FitSpec, Sums
 from .partition import Partition
 from .partitioned_data import PartitionedData
-from .partitioned_problem import partitioned_units, table_grams, task_grams
+from .partitioned_problem import partitioned_units, summed_grams
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,10 @@ class PartitionedPopulation:
 
     def gaussian(self, *, heteroscedastic: bool) -> Likelihood:
         spec = FitSpec(self.data.encoding, self.units, Squared())
-        make = table_grams if self.data.complete and not heteroscedastic else task_grams
-        return Gaussian(heteroscedastic, TaskGrams(make(self.data, spec)))
+        one_table = self.data.complete and not heteroscedastic
+        return Gaussian(
+            heteroscedastic, TaskGrams(summed_grams(self.data, spec, one_table=one_table))
+        )
 
     def bernoulli(self) -> Likelihood:
         """Likelihood of two classes."""

@@ -9,11 +9,10 @@ from scipy import sparse
 
 from ..arrays import DENSE_BYTES, DENSE_SIDE
 from ..arrays.blocks import RowBlocks
-from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.problem import Problem, row_weights, sweep_costs
 from ..linear import Scaling
-from ..losses import Loss, Squared
+from ..losses import Loss
 from ..losses.loss import scaled_units, target_unit
 from ..rows.design import (
     Covariance,
@@ -99,35 +98,21 @@ def build_partitioned_problem(
     data: PartitionedData,
     loss: Loss,
     *,
-    center: bool,
-    standardize: bool,
-    scale_target: bool,
     width: int,
     grams: bool = True,
     fits: int = 1,
+    **scaling: bool,
 ) -> Problem:
-    """Sum up units and Grams over the partitions, or leave the rows there."""
-    units, weight = partitioned_units(
-        data, center=center, standardize=standardize, scale_target=scale_target
-    )
-    spec = FitSpec(data.encoding, units, loss)
-    return Problem(_datafit(data, spec, (width, fits), weight, grams=grams), units)
-
-
-def _datafit(
-    data: PartitionedData, spec: FitSpec, work: tuple[int, int], weight: float, *, grams: bool
-) -> Datafit:
-    """Grams where one table would have them: they are summed up once and live here."""
-    features, tasks = data.n_features, len(data.tasks)
-    if grams and spec.loss.quadratic and features <= DENSE_SIDE:
-        if data.complete:
-            return table_grams(data, spec)
+    """Sum up units and, where one table would have them, Grams; else leave the rows there."""
+    units, weight = partitioned_units(data, **scaling)
+    spec, features, tasks = FitSpec(data.encoding, units, loss), data.n_features, len(data.tasks)
+    if grams and loss.quadratic and features <= DENSE_SIDE:
         size = data.dtype.itemsize * tasks * (features + 1) ** 2
-        width, fits = work
         costs = sweep_costs(tasks, data.n_rows, features, width, data.nnz, fits)
-        if data.plain and size <= DENSE_BYTES and costs["gram"] <= costs["rows"]:
-            return task_grams(data, spec)
-    return PartitionedDatafit(
+        cheap = data.plain and size <= DENSE_BYTES and costs["gram"] <= costs["rows"]
+        if data.complete or cheap:
+            return Problem(summed_grams(data, spec, one_table=data.complete), units)
+    datafit = PartitionedDatafit(
         data.workers,
         data.pieces,
         data.task_index,
@@ -138,26 +123,15 @@ def _datafit(
         lambda: pooled_covariance(data, spec),
         [None] * len(data.pieces),
     )
+    return Problem(datafit, units)
 
 
-def partitioned_grams(data: PartitionedData, units: Scaling) -> GramDatafit:
-    """Second moments of each task's observations in given units."""
-    return task_grams(data, FitSpec(data.encoding, units, Squared()))
-
-
-def task_grams(data: PartitionedData, spec: FitSpec) -> GramDatafit:
-    """Second moments of every task, summed up over the partitions."""
-    workers = data.workers
-    found = workers.map(kernels.grams, data.pieces, common=(workers.scatter(spec),))
-    return GramDatafit(*workers.total(Sums.added, found).spread(len(data.tasks)))
-
-
-def table_grams(data: PartitionedData, spec: FitSpec) -> GramDatafit:
-    """Second moments of rows that all tasks share, summed up over the partitions."""
-    workers = data.workers
-    found = workers.map(kernels.table_grams, data.pieces, common=(workers.scatter(spec),))
+def summed_grams(data: PartitionedData, spec: FitSpec, *, one_table: bool) -> GramDatafit:
+    """Second moments of every task, or of the rows that all tasks share, of all partitions."""
+    workers, work = data.workers, kernels.table_grams if one_table else kernels.grams
+    found = workers.map(work, data.pieces, common=(workers.scatter(spec),))
     sums = workers.total(Sums.added, found)
-    return GramDatafit(sums.totals[0], *sums.spread(len(data.tasks)))
+    return GramDatafit(*sums.totals, *sums.spread(len(data.tasks)))
 
 
 def pooled_covariance(data: PartitionedData, spec: FitSpec) -> Covariance:
