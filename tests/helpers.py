@@ -10,8 +10,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from comtl.datafits.datafit import Datafit
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datafits.rows_datafit import RowsDatafit
+from comtl.engine.alternation import alternate
+from comtl.engine.recipe import Iteration, Recipe, Schedule
+from comtl.engine.starts import start_state
 from comtl.factors import Factors
 from comtl.losses import Loss, Squared
 from comtl.penalties import NonNegative, Penalty, Simplex
@@ -69,6 +73,12 @@ def problem(
         y = np.where(y > np.median(y), 1.0, -1.0)
     weights = np.ones(len(codes)) if even else rng.uniform(0.2, 2.0, len(codes))
     return Problem(X, y, weights, offsets)
+
+
+def run(fit: Datafit, recipe: Recipe, schedule: Schedule, **start: Any) -> list[Iteration]:
+    """All iterations of the alternation on rows of NumPy."""
+    state = start_state(fit, recipe, schedule, like=np.ones(1), **start)
+    return list(alternate(fit, state, schedule))
 
 
 def random_factors(

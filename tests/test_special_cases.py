@@ -9,14 +9,13 @@ from sklearn.linear_model import LogisticRegression
 from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.engine.alternation import alternate
 from comtl.engine.recipe import InnerTolerance, Recipe, Schedule
-from comtl.engine.starts import start_state
 from comtl.factors import Factors, State
 from comtl.losses import Logistic
 from comtl.penalties import Ridge
 from comtl.penalties.learned_relation import LearnedRelation
 from comtl.penalties.relations import Relation
 from comtl.rows.design import Design
-from helpers import Problem, problem
+from helpers import Problem, problem, run
 
 LONG = Schedule(max_iter=3_000, tol=1e-13, inner=InnerTolerance(1e-8, 500))
 # Almost no smoothing in the end, lowered slowly: a tiny ε freezes the factors' spans.
@@ -32,8 +31,8 @@ def loss_and_gradient(data: Problem, W):
     return np.sum(data.weights * gap**2), gradient
 
 
-def last(fit, state, schedule=LONG):
-    *_, step = alternate(fit, state, schedule)
+def last(fit, recipe, schedule=LONG, **start):
+    step = run(fit, recipe, schedule, **start)[-1]
     assert step.converged or not schedule.tol
     return step
 
@@ -62,7 +61,9 @@ def held_fit(data, side, strength, epsilon):
     }
     point = Factors(factors["F"], None, factors["G"], np.zeros(P), 0.0, np.zeros(T))
     held = frozenset("FG".replace(side, ""))
-    step = last(data.rows(), State(point, penalties, held, intercept=False))
+    state = State(point, penalties, held, intercept=False)
+    *_, step = alternate(data.rows(), state, LONG)
+    assert step.converged
     for name in held:
         assert_allclose(getattr(step.state.factors, name), factors[name], atol=0)
     return step.objective, step.state.factors.coef
@@ -130,9 +131,8 @@ def trace_norm_optimum(data, strength, steps=4_000):
     W = ahead = np.zeros((P, T))
     momentum = 1.0
     for _ in range(steps):
-        U, d, Vt = np.linalg.svd(
-            ahead - loss_and_gradient(data, ahead)[1] / bound, full_matrices=False
-        )
+        downhill = ahead - loss_and_gradient(data, ahead)[1] / bound
+        U, d, Vt = np.linalg.svd(downhill, full_matrices=False)
         fresh = (U * np.maximum(d - strength / bound, 0.0)) @ Vt
         following = 0.5 * (1.0 + (1.0 + 4.0 * momentum**2) ** 0.5)
         ahead = fresh + (momentum - 1.0) / following * (fresh - W)
@@ -145,8 +145,7 @@ def test_ridge_on_both_factors_is_the_trace_norm(strengths):
     data = problem(3, 6, 5, 8)
     lam1, lam2 = strengths
     recipe = Recipe({"F": Ridge(lam1), "G": Ridge(lam2)}, (5, 5), intercept=False)
-    fit = data.rows()
-    step = last(fit, start_state(fit, recipe, LONG, like=data.y))
+    step = last(data.rows(), recipe)
     expected, best = trace_norm_optimum(data, 2.0 * (lam1 * lam2) ** 0.5)
     assert_allclose(step.objective, expected, rtol=1e-6)
     assert_allclose(step.state.factors.coef, best, atol=1e-3 * np.abs(best).max())
@@ -159,9 +158,8 @@ def test_ridge_on_both_factors_is_the_trace_norm(strengths):
 @pytest.mark.parametrize("strengths", [(0.1, 1.0), (1.0, 0.3)])
 def test_two_learned_relations_are_a_schatten_half_norm(strengths, init):
     data, (lam1, lam2) = problem(4, 10, 8, 12), strengths
-    fit = data.gram()
     recipe = Recipe({"F": lam1, "G": lam2}, (3, 3), intercept=False)
-    step = last(fit, start_state(fit, recipe, SHARP, like=data.y, init=init), SHARP)
+    step = last(data.gram(), recipe, SHARP, init=init)
     sigma = singular_values(step.state.factors.coef)
     assert sigma[1] > 0.1 * sigma[0]
     expected = 2.0 * (lam1 * lam2) ** 0.5 * np.sqrt(sigma[:3]).sum() ** 2
@@ -171,9 +169,8 @@ def test_two_learned_relations_are_a_schatten_half_norm(strengths, init):
 @pytest.mark.parametrize("ranks", [(3, 3), (5, 3), (3, 4)])
 def test_two_relations_and_a_ridge_core_are_a_schatten_two_fifths_norm(ranks):
     data, (lam1, lam2, lam3) = problem(5, 10, 8, 12), (0.1, 0.5, 2.0)
-    fit = data.gram()
     recipe = Recipe({"F": lam1, "S": Ridge(lam3), "G": lam2}, ranks, intercept=False)
-    step = last(fit, start_state(fit, recipe, SHARP, like=data.y), SHARP)
+    step = last(data.gram(), recipe, SHARP)
     sigma = singular_values(step.state.factors.coef)[: min(ranks)]
     assert sigma[1] > 0.1 * sigma[0]
     norm = (sigma**0.4).sum() ** 2.5
@@ -195,6 +192,6 @@ def test_one_task_of_rank_one_is_logistic_regression(intercept, C):
     fit = RowsDatafit(Design.plain(data.X), data.y, data.weights, data.offsets, Logistic())
     penalties = {"F": Ridge(0.5), "G": Ridge(product / 0.5)}
     recipe = Recipe(penalties, (1, 1), intercept=intercept)
-    point = last(fit, start_state(fit, recipe, LONG, like=data.y)).state.factors
+    point = last(fit, recipe).state.factors
     assert_allclose(point.coef[:, 0], model.coef_[0], rtol=1e-3, atol=1e-4)
     assert_allclose(point.intercepts[0], model.intercept_, rtol=1e-3, atol=1e-4)

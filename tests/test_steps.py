@@ -1,5 +1,7 @@
 """The steps for F, G, S and the intercepts against explicit normal equations."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -114,17 +116,7 @@ def explicit_features(data, state, loss, factor=True):
     return Z.T @ (bend[:, None] * Z) + penalty, -(Z.T @ slope + penalty @ now)
 
 
-SYSTEMS = [
-    pytest.param(
-        shared,
-        intercept_penalty,
-        core,
-        id=f"shared={shared}-pooling={intercept_penalty}-core={core}",
-    )
-    for shared in (None, 0.9)
-    for intercept_penalty in POOLINGS
-    for core in (False, True)
-]
+SYSTEMS = list(product((None, 0.9), POOLINGS, (False, True)))
 
 
 # ---- features -----------------------------------------------------------------------------------
@@ -146,20 +138,6 @@ def test_feature_system_is_the_kronecker_system(kind, shared, intercept_penalty,
             system.operator, system.right(), preconditioner=preconditioner, tol=1e-13
         )
         assert_allclose(solution.value, np.linalg.solve(matrix, right), **EXACT)
-
-
-def test_data_part_of_the_feature_system_is_a_sum_of_kronecker_products():
-    data = problem(1, P, 5, 6)
-    state = make_state(data, core=True, penalties={"F": Ridge(0.0)})
-    fit = data.rows()
-    X, M = data.design.dense_rows(0, len(data.y)), state.factors.loadings
-    expected = np.zeros((P * K1, P * K1))
-    for t in range(5):
-        mine = data.codes == t
-        gram = X[mine].T @ (data.weights[mine, None] * X[mine])
-        expected += 2.0 * np.kron(gram, np.outer(M[t], M[t]))
-    system = FeatureSystem(fit, fit.quadratic_at(state.factors), state)
-    assert_allclose(system.matrix(), expected, **EXACT)
 
 
 @pytest.mark.parametrize("shared,intercept_penalty,core", SYSTEMS)

@@ -34,7 +34,7 @@ class Problem:
     def sweeps(self, recipe: Recipe, schedule: Schedule, **start: Any) -> Iterator[Iteration]:
         """Yield the fit of a recipe sweep by sweep; ``start`` goes to :func:`start_state`."""
         state = start_state(self.datafit, recipe, schedule, like=self.units.shift, **start)
-        return alternate(self.datafit, state, schedule)
+        yield from alternate(self.datafit, state, schedule)
 
     def resumed(self, step: Iteration, schedule: Schedule) -> Iterator[Iteration]:
         """Yield what comes after a sweep."""

@@ -1,4 +1,6 @@
-"""The gauge step: the weights stay, the penalty falls to its closed form."""
+"""The balance step and the extrapolation after a sweep."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,11 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from comtl.engine.acceleration import balance_step, split_exponents
+from comtl.engine.acceleration import balance_step, can_rotate, extrapolate, split_exponents
+from comtl.engine.recipe import Recipe, Schedule
+from comtl.engine.starts import start_state
 from comtl.factors import State, thin_svd
+from comtl.losses import Logistic
 from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
 from comtl.penalties.learned_relation import LearnedRelation
-from helpers import random_factors
+from helpers import problem, random_factors, random_orthogonal, run
 
 P, T = 8, 6
 
@@ -40,7 +45,7 @@ ranks = st.integers(1, 9)
 
 
 @given(penalties, penalties, st.none() | cores, ranks, ranks, smoothings, st.integers(0, 1000))
-def test_gauge_step_keeps_the_weights_and_never_raises_the_penalty(f, g, s, K1, K2, smooth, seed):
+def test_balance_keeps_the_weights_and_never_raises_the_penalty(f, g, s, K1, K2, smooth, seed):
     kinds = {"F": f, "G": g} | ({} if s is None else {"S": s})
     state = make_state(kinds, K1, K1 if s is None else K2, seed, smooth)
     moved = balance_step(state)
@@ -55,7 +60,7 @@ def test_gauge_step_keeps_the_weights_and_never_raises_the_penalty(f, g, s, K1, 
 
 
 @given(st.integers(0, 1000), st.floats(0.1, 10.0), st.floats(0.1, 10.0), st.integers(1, 9))
-def test_gauge_of_two_factors_reaches_the_schatten_norm(seed, lam1, lam2, K):
+def test_balance_of_two_factors_reaches_the_schatten_norm(seed, lam1, lam2, K):
     ridge = balance_step(make_state({"F": Ridge(lam1), "G": Ridge(lam2)}, K, K, seed))
     sigma = thin_svd(ridge.factors.feature_loadings, ridge.factors.G)[1]
     scale = 2.0 * (lam1 * lam2) ** 0.5
@@ -65,7 +70,7 @@ def test_gauge_of_two_factors_reaches_the_schatten_norm(seed, lam1, lam2, K):
 
 
 @given(st.integers(0, 1000), st.integers(1, 7), st.integers(1, 7))
-def test_gauge_of_three_factors_reaches_the_schatten_norm(seed, K1, K2):
+def test_balance_of_three_factors_reaches_the_schatten_norm(seed, K1, K2):
     kinds = {"F": 0.3, "S": Ridge(2.0), "G": 1.7}
     state = balance_step(make_state(kinds, K1, K2, seed, relative_epsilon=1e-12))
     sigma = thin_svd(state.factors.feature_loadings, state.factors.G)[1]
@@ -107,3 +112,82 @@ def test_thin_svd_is_that_of_the_product(shape):
     assert_allclose((U * sigma) @ V.T, product, atol=1e-10)
     assert_allclose(sigma, np.linalg.svd(product)[1][: len(sigma)], atol=1e-10)
     assert_allclose(U.T @ U, np.eye(len(sigma)), atol=1e-10)
+
+
+# ---- extrapolation: the same weights seen from two sides, and fewer sweeps ----------------------
+
+
+def started(core=False, **params):
+    data = problem(3, P, 7, 9)
+    penalties = {"F": 0.1, "G": 0.5, **({"S": Ridge(1.0)} if core else {})}
+    recipe = Recipe({**penalties, **params}, (3, 3))
+    return data.rows(), start_state(data.rows(), recipe, Schedule(), like=data.y)
+
+
+@pytest.mark.parametrize("core", [False, True])
+def test_a_turned_factor_is_no_step(core):
+    _, state = started(core)
+    point, rng = state.factors, np.random.default_rng(0)
+    one = random_orthogonal(rng, 3)
+    other = random_orthogonal(rng, 3) if core else one
+    turned = point.with_(F=point.F @ one, G=point.G @ other)
+    if core:
+        turned = turned.with_(S=one.T @ point.S @ other)
+    ahead = extrapolate(turned, state, 5.0)
+    assert_allclose(ahead.factors.coef, point.coef, atol=1e-10)
+    assert_allclose(ahead.regularizer, state.updated("F").updated("G").regularizer)
+
+
+def test_the_step_goes_on_in_a_line():
+    _, state = started()
+    point = state.factors
+    last = point.with_(F=0.9 * point.F, offset=point.offset - 1.0)
+    ahead = extrapolate(last, state, 2.0).factors
+    assert_allclose(ahead.F, 1.2 * point.F, atol=1e-10)
+    assert_allclose(ahead.G, point.G, atol=1e-10)
+    assert ahead.offset == pytest.approx(point.offset + 2.0)
+
+
+def test_only_penalties_on_singular_values_allow_it():
+    assert can_rotate(started()[1]) and can_rotate(started(core=True)[1])
+    for other in ({"F": L1(0.1)}, {"S": Free()}):
+        assert not can_rotate(started(core="S" in other, **other)[1])
+
+
+def test_without_turning_bounds_are_kept_and_held_factors_stay():
+    _, state = started(G=Simplex())
+    now = np.random.default_rng(0).dirichlet(np.ones(3), size=7)
+    state = state.at(state.factors.with_(G=now))
+    last = state.factors.with_(G=np.full((7, 3), 1.0 / 3.0))
+    shares = extrapolate(last, state, 8.0).factors.G
+    assert shares.min() == 0.0 and not np.allclose(shares, now)
+    assert_allclose(shares.sum(axis=1), 1.0)
+    held = state.with_(fixed=frozenset({"G"}))
+    assert extrapolate(last, held, 8.0).factors.G is state.factors.G
+
+
+KINDS = {
+    "two": ({"F": 0.1, "G": 0.02}, None),
+    "three": ({"F": 0.1, "G": 0.02, "S": Ridge(1.0)}, None),
+    "sparse": ({"F": Ridge(0.1), "G": L1(0.5)}, None),
+    "shares": ({"F": Ridge(0.1), "G": Simplex()}, None),
+    "whole": ({"F": Free(), "G": 0.05}, {"F": np.eye(20)}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("labels", [False, True])
+def test_fewer_sweeps_to_the_same_objective(kind, labels):
+    penalties, held = KINDS[kind]
+    # Shares have minima of their own, which paths of different length may tell apart.
+    data = problem(3 if kind == "shares" else 0, 20, 15, 12, labels=labels)
+    fit = data.rows(Logistic()) if labels else data.rows()
+    ranks = (20, 20) if held else (5, 5)
+    schedule = Schedule(tol=1e-6, max_iter=2_000)
+    recipe, plain = Recipe(penalties, ranks, fixed=held), replace(schedule, extrapolate=False)
+    quick, slow = (
+        [step.objective for step in run(fit, recipe, each)] for each in (schedule, plain)
+    )
+    assert np.all(np.diff(quick) <= 1e-10 * np.abs(quick[:-1]))
+    assert len(quick) < 0.8 * len(slow)
+    assert quick[-1] < slow[-1] + 1e-3 * abs(slow[-1])
