@@ -45,7 +45,7 @@ class ClassRows:
         """Bound that suits a posterior best; without one it is exact at scores of zero."""
         rows, xp = self.rows, namespace(self.rows)
         dtype = rows.dtype if on_device(rows) else None
-        xi = asarray_like(np.zeros(len(self.signs)), rows, dtype)
+        xi = asarray_like(np.zeros(self.signs.shape), rows, dtype)
         if posterior is not None:
             weights = asarray_like(posterior.weights, rows, dtype)
             covariances = asarray_like(posterior.covariances, rows, dtype)
