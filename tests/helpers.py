@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from comtl import baselines
 from comtl.datafits.datafit import Datafit
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datafits.rows_datafit import RowsDatafit
@@ -119,6 +120,17 @@ def numeric_gradient(function: Callable[[np.ndarray], float], at: np.ndarray) ->
         step[index] = 1e-5 * max(1.0, abs(at[index]))
         result[index] = (function(at + step) - function(at - step)) / (2.0 * step[index])
     return result
+
+
+RANKS = {"Factored": "n_components", "GroupOverlap": "n_components"}
+RANKS |= {"Clustered": "n_clusters", "SharedPool": "n_clusters"}
+
+
+def make_baseline(name: str, rank: int = 2, **params: Any) -> Any:
+    """Estimator of ``comtl.baselines`` by its name, with a seed, and few columns if it has any."""
+    kind = name.removesuffix("Regressor").removesuffix("Classifier")
+    ranks = {RANKS[kind]: rank} if kind in RANKS else {}
+    return getattr(baselines, name)(**{**ranks, "random_state": 0, **params})
 
 
 def assert_weights(model: Any, coef: np.ndarray, intercept: np.ndarray, **near: float) -> None:

@@ -7,24 +7,17 @@ from sklearn.linear_model import Ridge, RidgeCV
 
 from comtl import baselines
 from comtl.baselines import direct as whole
+from helpers import make_baseline as make
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-RANKED = {"Factored": "n_components", "GroupOverlap": "n_components"}
-RANKED |= {"Clustered": "n_clusters", "SharedPool": "n_clusters"}
 
 both = pytest.mark.parametrize("residual", [False, True])
 each = pytest.mark.parametrize("name", baselines.__all__)
 
 
-def make(name, rank=2, **params):
-    kind = name.removesuffix("Regressor").removesuffix("Classifier")
-    ranks = {RANKED[kind]: rank} if kind in RANKED else {}
-    return getattr(baselines, name)(**ranks, **params, random_state=0)
-
-
-def drawn(seed=0, tasks=12, new=3, rows=20, features=4, rank=2, classes=None):
-    """Rows of old and new tasks with weights of low rank, and the truth."""
+def drawn(seed=0, new=3, rows=20, features=4, rank=2, classes=None):
+    """Rows of twelve old and of new tasks with weights of low rank, and the truth."""
+    tasks = 12
     rng = np.random.default_rng(seed)
     task = np.repeat(np.arange(tasks + new), rows)
     X = rng.standard_normal((len(task), features))
@@ -94,8 +87,7 @@ def test_without_a_residual_weights_stay_in_the_span(name):
     basis = np.linalg.qr(model.feature_factor_)[0]
     for found, inside in ((narrow, True), (wide, False)):
         own = found.coef_[12:]
-        left = np.abs(own - own @ basis @ basis.T).max()
-        assert (left < 1e-10) == inside
+        assert (np.abs(own - own @ basis @ basis.T).max() < 1e-10) == inside
 
 
 @pytest.mark.parametrize("kind", ["Factored", "GroupOverlap"])
@@ -158,7 +150,6 @@ def test_random_intercepts_of_new_tasks_are_shrunk_means():
     model = baselines.RandomInterceptRegressor(standardize=False).fit(*old[:2], task=old[2])
     wider = model.adapt(*new[:2], task=new[2], residual=False)
     assert_allclose(wider.coef_, np.tile(model.coef_[0], (15, 1)), atol=1e-12)
-    base = model.intercept_.mean()
     gap = new[1] - new[0] @ model.coef_[0]
     offset = model._units.target_shift + model._state.factors.offset
     offset = offset - model._units.shift @ model.coef_[0]
@@ -166,7 +157,7 @@ def test_random_intercepts_of_new_tasks_are_shrunk_means():
         own, count = gap[new[2] == t].mean() - offset, np.sum(new[2] == t)
         shrunk = offset + own * count / (count + model._state.intercept_penalty)
         assert_allclose(wider.intercept_[t], shrunk, atol=1e-8)
-    assert abs(base - offset) < 1.0
+    assert abs(model.intercept_.mean() - offset) < 1.0
 
 
 @pytest.mark.parametrize("name", ["SharedPoolRegressor", "SharedPoolClassifier"])

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from comtl import baselines
 from comtl.baselines import direct as whole
-from helpers import assert_weights
+from helpers import assert_weights, make_baseline
 
 FORMS = pytest.mark.parametrize("form", ["tasks", "rows"])
 
@@ -206,8 +206,7 @@ def test_no_spread_is_one_intercept():
 def test_the_objective_never_rises(name):
     for seed in range(3):
         X, y, code, weights = data(seed, tasks=6, labels=name.endswith("Classifier"))
-        ranked = {"n_components": 2} if name.startswith(("Factored", "GroupOverlap")) else {}
-        model = getattr(baselines, name)(random_state=0, max_iter=60, **ranked)
+        model = make_baseline(name, max_iter=60)
         history = model.fit(X, y, task=code, sample_weight=weights).objective_history_
         assert len(history) == model.n_iter_ + 1 >= 2
         assert np.all(np.diff(history) <= 1e-9 * np.abs(history[:-1])), np.diff(history).max()

@@ -1,15 +1,19 @@
 """Counts: regressors by Poisson loss."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import d2_tweedie_score, mean_poisson_deviance
 
 import comtl
 from comtl import BiFactorRegressor, BiFactorRegressorCV, TriFactorRegressor, baselines
 from comtl.baselines import IndependentRegressor, PooledRegressor
+from helpers import assert_weights
 from libraries import NAMES, make
 
 RNG = np.random.default_rng(0)
@@ -26,6 +30,15 @@ MODELS = [BiFactorRegressor, TriFactorRegressor] + [
     getattr(baselines, name) for name in baselines.__all__ if name.endswith("Regressor")
 ]
 COUNTS = {"loss": "poisson"}
+
+
+def counts(**params):
+    return BiFactorRegressor(2, **COUNTS, **params)
+
+
+@cache
+def fitted():
+    return counts().fit(X, Y, task=TASK)
 
 
 @pytest.mark.parametrize("model", [IndependentRegressor, PooledRegressor])
@@ -65,10 +78,9 @@ def test_sharing_beats_separate_and_pooled_models(model):
 
 
 def test_intercepts_of_tasks_are_partially_pooled_logarithms():
-    fit = BiFactorRegressor(2, **COUNTS).fit(X, Y, task=TASK)
-    assert np.abs(fit.intercept_ - LEVEL)[2:].max() < 0.3
+    assert np.abs(fitted().intercept_ - LEVEL)[2:].max() < 0.3
     zero = np.where(TASK == 0, 0.0, Y)
-    fit = BiFactorRegressor(2, **COUNTS).fit(X, zero, task=TASK)
+    fit = counts().fit(X, zero, task=TASK)
     assert -12.0 < fit.intercept_[0] < -2.0
     alone = IndependentRegressor(**COUNTS).fit(X, zero, task=TASK)
     assert np.isfinite(alone.coef_).all() and alone.predict(X[:1], task=[0]) < 1e-3
@@ -77,16 +89,13 @@ def test_intercepts_of_tasks_are_partially_pooled_logarithms():
 def test_a_weight_counts_as_repetition_and_exposure_as_a_weight():
     times = WEIGHT.astype(int)
     many = [np.repeat(part, times, axis=0) for part in (X, Y, TASK)]
-    one = BiFactorRegressor(2, tol=1e-10, **COUNTS)
-    one.fit(X, Y, task=TASK, sample_weight=WEIGHT)
-    other = BiFactorRegressor(2, tol=1e-10, **COUNTS).fit(*many[:2], task=many[2])
+    one = counts(tol=1e-10).fit(X, Y, task=TASK, sample_weight=WEIGHT)
+    other = counts(tol=1e-10).fit(*many)
     assert_allclose(one.coef_, other.coef_, atol=1e-6)
     # In another unit of exposure only the intercepts change, by its logarithm.
     unit = 1e6
-    scaled = BiFactorRegressor(2, tol=1e-10, **COUNTS)
-    scaled.fit(X, Y * unit, task=TASK, sample_weight=WEIGHT / unit)
-    assert_allclose(scaled.coef_, one.coef_, atol=1e-6)
-    assert_allclose(scaled.intercept_, one.intercept_ + np.log(unit), atol=1e-6)
+    scaled = counts(tol=1e-10).fit(X, Y * unit, task=TASK, sample_weight=WEIGHT / unit)
+    assert_weights(scaled, one.coef_, one.intercept_ + np.log(unit), atol=1e-6)
 
 
 def test_a_table_with_gaps_is_the_same_rows_one_by_one():
@@ -94,39 +103,38 @@ def test_a_table_with_gaps_is_the_same_rows_one_by_one():
     table = RNG.poisson(np.exp(1.0 + base @ W.T)).astype(float)
     table[RNG.random(table.shape) < 0.3] = np.nan
     task, row = np.nonzero(~np.isnan(table).T)
-    wide = BiFactorRegressor(2, standardize=False, fit_intercept=False, tol=1e-10, **COUNTS)
-    wide.fit(base, table)
-    long = BiFactorRegressor(2, standardize=False, fit_intercept=False, tol=1e-10, **COUNTS)
-    long.fit(base[row], table[row, task], task=task)
+    model = counts(standardize=False, fit_intercept=False, tol=1e-10)
+    wide = clone(model).fit(base, table)
+    long = clone(model).fit(base[row], table[row, task], task=task)
     assert_allclose(wide.coef_, long.coef_, atol=1e-6)
     assert wide.predict(base).shape == table.shape
     assert 0.0 < wide.score(base, table) < 1.0
 
 
 def test_sparse_rows_float32_and_units_of_features():
-    full = BiFactorRegressor(2, **COUNTS).fit(X, Y, task=TASK)
-    packed = BiFactorRegressor(2, **COUNTS).fit(sparse.csr_array(X), Y, task=TASK)
+    full = fitted()
+    packed = counts().fit(sparse.csr_array(X), Y, task=TASK)
     assert_allclose(packed.coef_, full.coef_, atol=1e-6)
     units = np.array([1e-3, 1.0, 1e3, 1e6])
-    scaled = BiFactorRegressor(2, **COUNTS).fit(X * units, Y, task=TASK)
+    scaled = counts().fit(X * units, Y, task=TASK)
     assert_allclose(scaled.coef_ * units, full.coef_, atol=1e-6)
-    single = BiFactorRegressor(2, **COUNTS).fit(X.astype(np.float32), Y, task=TASK)
+    single = counts().fit(X.astype(np.float32), Y, task=TASK)
     assert single.coef_.dtype == np.float32
     assert_allclose(single.coef_, full.coef_, atol=2e-2)
 
 
 def test_without_intercept_and_from_random_starts():
-    fit = BiFactorRegressor(2, fit_intercept=False, **COUNTS).fit(X, Y, task=TASK)
+    fit = counts(fit_intercept=False).fit(X, Y, task=TASK)
     assert np.isfinite(fit.objective_history_).all() and (fit.intercept_ == 0.0).all()
     assert np.isfinite(fit.predict(X, task=TASK)).all()
-    fit = BiFactorRegressor(2, init="random", random_state=0, **COUNTS).fit(X, Y, task=TASK)
+    fit = counts(init="random", random_state=0).fit(X, Y, task=TASK)
     assert fit.score(X, Y, task=TASK) > 0.9
 
 
 @pytest.mark.filterwarnings("ignore:No task label is known")
 def test_unseen_and_new_tasks():
     old, first = TASK < 6, np.arange(N) % 30 < 10
-    fit = BiFactorRegressor(2, **COUNTS).fit(X[old], Y[old], task=TASK[old])
+    fit = counts().fit(X[old], Y[old], task=TASK[old])
     mean = np.exp(X[:5] @ fit.coef_.mean(0) + fit.intercept_.mean())
     assert_allclose(fit.predict(X[:5], task=np.full(5, 99)), mean, rtol=1e-9)
     held = ~old & ~first
@@ -141,42 +149,36 @@ def test_a_search_holds_out_the_deviance():
     search = BiFactorRegressorCV(2, alphas=[0.1, 10.0], cv=[(train, test)], warm_path=False)
     search.set_params(**COUNTS).fit(X, Y, task=TASK)
     for alpha, found in zip([0.1, 10.0], search.cv_results_["mean_test_score"], strict=True):
-        fit = BiFactorRegressor(2, alpha_task=alpha, **COUNTS)
-        fit.fit(X[train], Y[train], task=TASK[train])
+        fit = counts(alpha_task=alpha).fit(X[train], Y[train], task=TASK[train])
         guess = fit.predict(X[test], task=TASK[test])
         assert_allclose(found, -0.5 * mean_poisson_deviance(Y[test], guess), rtol=1e-9)
 
 
 def test_a_saved_model_predicts_the_same(tmp_path):
-    fit = BiFactorRegressor(2, **COUNTS).fit(X, Y, task=TASK)
-    fit.save(tmp_path / "model.comtl")
+    fitted().save(tmp_path / "model.comtl")
     again = comtl.load(tmp_path / "model.comtl")
-    assert_allclose(again.predict(X, task=TASK), fit.predict(X, task=TASK), rtol=1e-12)
+    assert_allclose(again.predict(X, task=TASK), fitted().predict(X, task=TASK), rtol=1e-12)
 
 
 def test_onnx_ends_in_the_exponential():
     runtime = pytest.importorskip("onnxruntime")
-    fit = BiFactorRegressor(2, **COUNTS).fit(X, Y, task=TASK)
-    session = runtime.InferenceSession(fit.to_onnx().SerializeToString())
+    session = runtime.InferenceSession(fitted().to_onnx().SerializeToString())
     (found,) = session.run(None, {"X": X, "task": TASK})
-    assert_allclose(found, fit.predict(X, task=TASK), rtol=1e-9)
+    assert_allclose(found, fitted().predict(X, task=TASK), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_arrays_of_other_libraries(name):
     library = make(name)
-    fit = BiFactorRegressor(2, **COUNTS)
-    expected = fit.fit(X, Y, task=TASK).predict(X, task=TASK)
-    found = fit.fit(library(X), library(Y), task=TASK).predict(library(X), task=TASK)
-    library.assert_same(found, expected, rtol=1e-6)
+    found = counts().fit(library(X), library(Y), task=TASK).predict(library(X), task=TASK)
+    library.assert_same(found, fitted().predict(X, task=TASK), rtol=1e-6)
 
 
 def test_what_is_no_count_is_refused():
     with pytest.raises(ValueError, match=r'"poisson" needs y .* none negative, got -1; clip'):
         BiFactorRegressor(**COUNTS).fit(X, np.where(Y > 3, -1.0, Y), task=TASK)
-    fit = BiFactorRegressor(**COUNTS).fit(X, Y, task=TASK)
     with pytest.raises(ValueError, match="needs y of counts"):
-        fit.adapt(X[-9:], -Y[-9:], task=np.full(9, 77))
+        fitted().adapt(X[-9:], -Y[-9:], task=np.full(9, 77))
     with pytest.raises(ValueError, match="loss must be one of 'auto', 'squared', 'logistic', got"):
         comtl.BiFactorClassifier(**COUNTS).fit(X, Y > 3, task=TASK)
 

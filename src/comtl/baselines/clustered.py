@@ -67,7 +67,6 @@ class Clustered(TaskModel):
     verbose: of.Verbose = 0
 
     _algorithm_class = PoolFit
-    _on_devices = True
 
     adapt = adapt
 

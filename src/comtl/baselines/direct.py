@@ -114,6 +114,5 @@ class DirectModel(TaskModel):
     verbose: of.Verbose = 0
 
     _algorithm_class: ClassVar[type[FactorFit]]
-    _on_devices = True
 
     adapt = adapt

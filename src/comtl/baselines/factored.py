@@ -62,7 +62,6 @@ class PlainFactors(TaskModel):
     verbose: of.Verbose = 0
 
     _algorithm_class = FactoredFit
-    _on_devices = True
 
     adapt = adapt
 

@@ -27,11 +27,8 @@ class FeatureLearningFit(DirectFit):
         return direct_recipe((n_features, n_columns), penalty, intercept=own)
 
 
-class RelationLearningFit(DirectFit):
+class RelationLearningFit(FeatureLearningFit):
     """A learned task relation and a ridge on the weights."""
-
-    smoothing = 1e-7
-    exact = False
 
     def recipe(self, n_features: int, n_columns: int) -> Recipe:
         model = self.model
@@ -60,7 +57,6 @@ class RelationLearning(TaskModel):
     verbose: of.Verbose = 0
 
     _algorithm_class = RelationLearningFit
-    _on_devices = True
 
     adapt = adapt
 

@@ -68,7 +68,6 @@ class MeanRegularized(TaskModel):
     verbose: of.Verbose = 0
 
     _algorithm_class = MeanRegularizedFit
-    _on_devices = True
 
     adapt = adapt
 

@@ -71,7 +71,6 @@ class SharedPool(TaskModel):
     verbose: of.Verbose = 0
 
     _algorithm_class = SharedPoolFit
-    _on_devices = True
 
     adapt = adapt
 

@@ -50,6 +50,8 @@ class CoregionalisedRidge(TaskModel):
     task_column: TaskColumn = None
     unseen_task: UnseenTask = "mean"
 
+    _on_devices = False
+
     def _loss(self) -> Loss:
         return Squared()
 

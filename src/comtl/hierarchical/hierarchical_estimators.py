@@ -93,7 +93,6 @@ class HierarchicalModel(TaskModel):
     """
 
     _priors: list[Prior]
-    _on_devices = True
     _levels_tell = True
 
     # Declared for type checkers; the final classes are dataclasses of their parameters.

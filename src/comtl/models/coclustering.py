@@ -135,7 +135,6 @@ class BiFactor(TaskModel):
     verbose: of.Verbose = 0
 
     _algorithm_class = TwoFactors
-    _on_devices = True
 
     adapt = adapt
 
@@ -180,7 +179,6 @@ class TriFactor(TaskModel):
     verbose: of.Verbose = 0
 
     _algorithm_class = ThreeFactors
-    _on_devices = True
 
     adapt = adapt
 

@@ -161,7 +161,6 @@ class CrossValidated(TaskModel):
     verbose: of.Verbose = 0
 
     _plain_class: ClassVar[type[TaskModel]]
-    _on_devices = True
 
     def __getattr__(self, name: str) -> Any:
         if "best_estimator_" in vars(self):

@@ -61,7 +61,7 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     _algorithm_class: ClassVar[type[Any] | None] = None
     """How a model that takes new tasks is fitted; None: the model does it, and takes none."""
-    _on_devices: bool = False
+    _on_devices: bool = True
     """Whether the model works on arrays of other libraries than NumPy."""
     _levels_tell: bool = False
     """Whether clusters of tasks count what tasks differ by at the mean of the features."""

@@ -72,7 +72,6 @@ class MultitaskModel(TaskModel):
         Their weights, by name.
     """
 
-    _on_devices = True
     _levels_tell = True
 
     members_: dict[str, Any]
