@@ -19,7 +19,7 @@ from comtl.stacking.fitted_stack import FittedStack
 from comtl.stacking.hinges import Hinges
 from comtl.stacking.members import MemberRows, Predicted, Shape
 from comtl.stacking.stack import FoldRun, fit_stack
-from comtl.stacking.stack_rows import StackRows
+from comtl.stacking.stack_rows import StackRows, TargetScaling
 
 
 def features(rows, base):
@@ -88,7 +88,7 @@ def stacked(members, X, y, task, splits):
     schema = MultitaskRegressor()
     given = FitInput(X, y, task)
     data = given.read(schema)
-    rows = StackRows.of(given, schema, data, Hinges.none(), splits)
+    rows = StackRows(given, schema, Hinges.none(), TargetScaling.of(data), None, splits)
     return fit_stack(rows, members, Squared(), FoldRun()), data
 
 

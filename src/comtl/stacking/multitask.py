@@ -34,7 +34,7 @@ from .hinges import Hinges
 from .intervals import ErrorModel
 from .members import Member, Shape, public_member
 from .stack import FoldRun, Stack, fit_stack, unless_interrupted
-from .stack_rows import StackRows
+from .stack_rows import StackRows, TargetScaling
 from .thresholds import METRICS, best_thresholds
 
 Basis = Annotated[
@@ -102,9 +102,10 @@ class MultitaskModel(TaskModel):
         splits = rows.splits(copy.copy(self), self.cv)
         n_jobs = None if on_device(data.X) else self.n_jobs  # or each would copy the rows
         run = FoldRun(n_jobs, Checkpoint.of(self.checkpoint, self, data), watch)
+        units = TargetScaling.of(data)
 
         def stack_on(hinges: Hinges) -> Stack:
-            own = StackRows.of(rows, self, data, hinges, splits)
+            own = StackRows(rows, self, hinges, units, data.classes, splits)
             members = self._members(Shape.of(data, further=len(hinges.columns)))
             return fit_stack(own, members, self._loss(), run)
 

@@ -117,10 +117,8 @@ class Stack:
         (rest, *shares), shift = blend(self.loss, scores, self.held.y, self.held.weights, 0)
         found = Blend.of(names, np.array(shares), shift + rest * self.blends[-1].shift)
         kept = {name: rest * share for name, share in self.weights.items() if rest > 0.0}
-        found = Blend(kept | found.weights, found.shift)
-        return replace(
-            self, members=(*self.members, *members), parts=parts, blends=(*self.blends, found)
-        )
+        blends = (*self.blends, Blend(kept | found.weights, found.shift))
+        return replace(self, members=(*self.members, *members), parts=parts, blends=blends)
 
     def held_out(self, numbers: Sequence[int]) -> tuple[MemberRows, Predicted]:
         """Targets that some folds held out, and what this stack predicts of them."""
@@ -221,11 +219,7 @@ def cross_fit(
     except KeyboardInterrupt:
         if not known or not run.watch.is_root or not needed:
             raise
-        warn_caller(
-            f"Interrupted after {len(known)} of {len(keys)} folds, which decide the weights. "
-            "The members are now fitted to all rows; interrupt again to give up.",
-            ConvergenceWarning,
-        )
+        warn_interrupted(f"after {len(known)} of {len(keys)} folds, which decide the weights")
     return [known[key] for key in keys if key in known]
 
 
@@ -270,9 +264,11 @@ def unless_interrupted(make: Callable[[], Any], watch: FitProgress, what: str) -
     except KeyboardInterrupt:
         if not watch.is_root:
             raise
-        warn_caller(
-            f"Interrupted among the folds of the {what}, which are left out. The members are now "
-            "fitted to all rows; interrupt again to give up.",
-            ConvergenceWarning,
-        )
+        warn_interrupted(f"among the folds of the {what}, which are left out")
         return None
+
+
+def warn_interrupted(when: str) -> None:
+    """Say what becomes of a fit that was interrupted."""
+    text = "The members are now fitted to all rows; interrupt again to give up."
+    warn_caller(f"Interrupted {when}. {text}", ConvergenceWarning)

@@ -88,19 +88,6 @@ class StackRows:
     classes: np.ndarray | None
     splits: Sequence[Split]
 
-    @classmethod
-    def of(
-        cls,
-        given: FitInput,
-        schema: Any,
-        data: Observations,
-        hinges: Hinges,
-        splits: Sequence[Split] = (),
-    ) -> StackRows:
-        """Rows whose observations are known, and the folds of them."""
-        units = TargetScaling.of(data)
-        return cls(given, copy.copy(schema), hinges, units, data.classes, splits)
-
     def prepared(self, data: Observations) -> Observations:
         """Observations with hinges and scaled targets."""
         return replace(self.units.transform(data), X=self.hinges.expanded(data.X))
