@@ -160,13 +160,13 @@ def test_words_as_task_labels():
     ("tasks", "values", "expected"),
     [
         ([1, 7], ["7", "007", "x", None], [7, 0, 0, 0]),
-        ([0, 1], [1.0, None, 5.0], [1, 2, 5]),
+        ([0, 1], [1.0, None, 5.0], [1, 2, 2]),
         (["1", "a"], [1, None], ["1", ""]),
         (["1", "a"], [1.0, None], ["1", ""]),
     ],
 )
 def test_tasks_are_matched_in_the_type_of_the_model(tasks, values, expected):
-    assert match_tasks(column(*values), "t", np.array(tasks)).tolist() == expected
+    assert match_tasks(column(*values), np.array(tasks)).tolist() == expected
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,6 @@ def fit_table(
     task_as_text = task in category
     targets = read_target(table.column(target), target, kind)
     table, values, notes = targets.kept(table, target)
-    notes += targets.notes
     labels = read_tasks(table.column(task), task, task_as_text)
     weights = None if weight is None else read_weights(table.column(weight), weight)
     notes += _check_rows(labels)

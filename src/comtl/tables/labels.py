@@ -71,7 +71,7 @@ def _refuse_fractions(values: pa.ChunkedArray, name: str) -> None:
 
 
 def match_tasks(
-    values: pa.ChunkedArray, name: str, tasks: np.ndarray, task_as_text: bool = False
+    values: pa.ChunkedArray, tasks: np.ndarray, task_as_text: bool = False
 ) -> np.ndarray:
     """Task of each row for a prediction, in the type of the known tasks.
 
@@ -79,22 +79,12 @@ def match_tasks(
     """
     text = tasks.dtype.kind == "U"
     codes, levels = levels_of(values, ("",) if task_as_text else MISSING)
-    if type_of(values) == "number" and not task_as_text:
+    if not text or (type_of(values) == "number" and not task_as_text):
         # Integers beside missing values come as floats.
         levels = [level.removesuffix(".0") for level in levels]
-    if text:
-        return np.array([*levels, ""])[codes]
-    taken = set(tasks.tolist())
-    free = next(n for n in range(len(tasks) + 1) if n not in taken)
-    known = [_whole(level, free) for level in levels]
-    return np.array([*known, free], dtype=np.int64)[codes]
-
-
-def _whole(level: str, other: int) -> int:
-    """Integer that a level stands for, or another where it is none."""
-    digits = level.removesuffix(".0")
-    fits = digits.lstrip("-").isdecimal() and str(int(digits)) == digits
-    return int(digits) if fits and abs(int(digits)) < 2**63 else other
+    known = {str(label): label for label in tasks.tolist()}
+    free = "" if text else min({*range(len(tasks) + 1)} - {*known.values()})
+    return np.array([*(known.get(level, free) for level in levels), free], tasks.dtype)[codes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +97,13 @@ class Target:
     notes: tuple[str, ...]
 
     def kept(self, table: pa.Table, name: str) -> tuple[pa.Table, np.ndarray, list[str]]:
-        """Rows that have a target, their targets, and a note on the others."""
+        """Rows that have a target, their targets, and notes, also on the other rows."""
         if not self.missing.any():
-            return table, self.values, []
+            return table, self.values, list(self.notes)
         rows = np.flatnonzero(~self.missing)
         count = count_noun(int(self.missing.sum()), "row")
         note = f"{count} without a target in column {name!r}: left out."
-        return table.take(pa.array(rows)), self.values[rows], [note]
+        return table.take(pa.array(rows)), self.values[rows], [note, *self.notes]
 
 
 def read_target(values: pa.ChunkedArray, name: str, kind: str = "auto") -> Target:

@@ -145,7 +145,7 @@ class TableModel:
         table = as_table(frame)
         require_columns([self.task], table.column_names, "the model's task")
         tasks = self.estimator.tasks_
-        task = match_tasks(table.column(self.task), self.task, tasks, self.task_as_text)
+        task = match_tasks(table.column(self.task), tasks, self.task_as_text)
         unknown = encode_tasks(task, tasks) < 0
         notes = []
         if unknown.any():
