@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,10 +66,12 @@ def reproduce_command(experiments: Mapping[str, Experiment]) -> click.Command:
         """
         chosen = list(experiments.values()) if name == ALL else [experiments[name]]
         options = Options(quick, repeats, known_methods(methods, chosen))
+        if data is not None:
+            # Processes that are started find it there.
+            os.environ["COMTL_DATA"] = data
         try:
-            with _data_folder(data):
-                for experiment in chosen:
-                    _run(experiment, options, out, jobs)
+            for experiment in chosen:
+                _run(experiment, options, out, jobs)
         except KeyboardInterrupt:
             click.echo("Interrupted. What is finished is kept: the same command goes on.", err=True)
             raise SystemExit(INTERRUPTED) from None
@@ -107,20 +108,6 @@ def _run(experiment: Experiment, options: Options, out: Path, jobs: int) -> None
         console.print(table.rich())
     for path in made.files:
         click.echo(path)
-
-
-@contextmanager
-def _data_folder(data: str | None) -> Iterator[None]:
-    """Set COMTL_DATA for a while; processes started meanwhile see it."""
-    before = os.environ.get("COMTL_DATA")
-    if data is not None:
-        os.environ["COMTL_DATA"] = data
-    try:
-        yield
-    finally:
-        if data is not None:
-            os.environ.pop("COMTL_DATA")
-            os.environ.update({} if before is None else {"COMTL_DATA": before})
 
 
 reproduce = reproduce_command(EXPERIMENTS)
