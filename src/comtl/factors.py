@@ -66,9 +66,9 @@ class Factors:
 def padded(values: Array, columns: int) -> Array:
     """First columns of a matrix, zeros for those it lacks."""
     xp = namespace(values)
-    missing = max(columns - values.shape[1], 0)
-    blank = xp.zeros((values.shape[0], missing), dtype=values.dtype)
-    return xp.concat([values[:, :columns], blank], axis=1)
+    kept = min(columns, values.shape[1])  # the array API knows no slices beyond the end
+    blank = xp.zeros((values.shape[0], columns - kept), dtype=values.dtype)
+    return xp.concat([values[:, :kept], blank], axis=1)
 
 
 def thin_svd(left: Array, right: Array) -> tuple[Array, Array, Array]:
