@@ -1,6 +1,7 @@
-"""Small tables that the tests of reading share."""
+"""Small tables that tests share."""
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
@@ -34,3 +35,24 @@ def problem(kind, tasks=4, rows=12, features=3):
     W = rng.standard_normal((tasks, features))
     y = (X * W[task]).sum(axis=1) + 0.3 * rng.standard_normal(len(task))
     return X, (y > 0).astype(int) if "Classifier" in kind.__name__ else y, task
+
+
+def pupils(n=240, tasks=8):
+    """Scores of pupils, with missing values, that depend on hours, sex and school."""
+    rng = np.random.default_rng(0)
+    school = rng.integers(0, tasks, n)
+    frame = pd.DataFrame(
+        {
+            "school": [f"s{number:02d}" for number in school],
+            "age": rng.normal(11, 1, n).round(2),
+            "sex": rng.choice(["f", "m"], n),
+            "meals": rng.choice(["yes", "no"], n),
+            "hours": rng.exponential(5, n),
+        }
+    )
+    level = 5 * rng.normal(size=tasks)
+    frame["score"] = 50 + level[school] + frame.hours + 2 * (frame.sex == "f") + rng.normal(size=n)
+    frame["passed"] = np.where(frame.score > frame.score.median(), "yes", "no")
+    frame.loc[rng.random(n) < 0.1, "age"] = np.nan
+    frame.loc[rng.random(n) < 0.1, "sex"] = None
+    return frame

@@ -12,27 +12,7 @@ import comtl
 from comtl.cli.output import verdict
 from comtl.tables import TableError, TableModel, fit_table, load_model, read_table
 from comtl.tables.fitting import compare_table
-
-
-def pupils(n=240, tasks=8, seed=0):
-    rng = np.random.default_rng(seed)
-    school = rng.integers(0, tasks, n)
-    frame = pd.DataFrame(
-        {
-            "school": [f"s{number:02d}" for number in school],
-            "age": rng.normal(11, 1, n).round(2),
-            "sex": rng.choice(["f", "m"], n),
-            "meals": rng.choice(["yes", "no"], n),
-            "hours": rng.exponential(5, n),
-        }
-    )
-    level = 5 * rng.normal(size=tasks)
-    frame["score"] = 50 + level[school] + frame.hours + 2 * (frame.sex == "f") + rng.normal(size=n)
-    frame["passed"] = np.where(frame.score > frame.score.median(), "yes", "no")
-    frame.loc[rng.random(n) < 0.1, "age"] = np.nan
-    frame.loc[rng.random(n) < 0.1, "sex"] = None
-    return frame
-
+from small_tables import pupils
 
 FRAME = pupils()
 SCORES = FRAME.drop(columns="passed")
