@@ -54,7 +54,7 @@ WAYS = {
     ),
 }
 """Functions on the way of the data that the page names, about ten for each fit."""
-DOORS = ("FactorMember.fit", "HierarchicalMember.fit", "WideMember.fit")
+DOORS = ("EstimatorMember.fit",)
 """Fits of members of a stack: a walk through the stack ends there, for members have their own."""
 
 

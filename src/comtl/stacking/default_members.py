@@ -14,7 +14,7 @@ from ..hierarchical.coregionalised import (
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
 from ..hierarchical.population import too_wide
 from ..models.coclustering import BiFactorClassifier, BiFactorRegressor
-from .members import FactorMember, HierarchicalMember, Member, Shape, WideMember
+from .members import EstimatorMember, Member, Shape, learn_factors, learn_hierarchical, learn_wide
 
 STEPS, FEWER_STEPS = 40, 20
 """Steps of a member's fit: the marginal likelihood has nearly reached its top; see
@@ -44,12 +44,12 @@ STRUCTURES: dict[str, dict[str, Any]] = {
 # A slope may go with the level, also where it is the only one.
 ONE_FEATURE = ("intercept", "isotropic", "full", "full, loose", "full, own noise")
 KINDS: dict[str, tuple[Any, Any, Any]] = {
-    "pooled": (FactorMember, baselines.PooledRegressor, baselines.PooledClassifier),
-    "independent": (FactorMember, baselines.IndependentRegressor, baselines.IndependentClassifier),
-    "hierarchical": (HierarchicalMember, HierarchicalRegressor, HierarchicalClassifier),
-    "related": (WideMember, CoregionalisedRidgeRegressor, CoregionalisedRidgeClassifier),
-    "bifactor": (FactorMember, BiFactorRegressor, BiFactorClassifier),
-    "factored": (FactorMember, baselines.FactoredRegressor, baselines.FactoredClassifier),
+    "pooled": (learn_factors, baselines.PooledRegressor, baselines.PooledClassifier),
+    "independent": (learn_factors, baselines.IndependentRegressor, baselines.IndependentClassifier),
+    "hierarchical": (learn_hierarchical, HierarchicalRegressor, HierarchicalClassifier),
+    "related": (learn_wide, CoregionalisedRidgeRegressor, CoregionalisedRidgeClassifier),
+    "bifactor": (learn_factors, BiFactorRegressor, BiFactorClassifier),
+    "factored": (learn_factors, baselines.FactoredRegressor, baselines.FactoredClassifier),
 }
 
 
@@ -60,8 +60,8 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
     """
 
     def member(kind: str, name: str, **settings: Any) -> Member:
-        wrap, *models = KINDS[kind]
-        return wrap(name, models[classification](**settings))
+        learn, *models = KINDS[kind]
+        return EstimatorMember(name, models[classification](**settings), learn)
 
     P, T = shape.n_features, shape.n_columns
     wide = is_wide(P, T)

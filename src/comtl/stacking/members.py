@@ -189,78 +189,68 @@ def public_member(fitted: Fitted) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class HierarchicalMember:
-    """Hierarchical model; refined structures start from simpler fits to the same rows."""
+class EstimatorMember:
+    """An estimator; ``learn`` fits a copy of it, with what fits to the same rows share."""
 
     name: str
-    model: HierarchicalModel
+    model: Any
+    learn: Callable[[Any, Shared], None]
     level: int = 0
-
-    def fit(self, rows: MemberRows, shared: Shared, base: Predicted | None) -> FittedEstimator:
-        """Fit to rows that are scaled once for all; factors come in the order of their number."""
-        model = copy.copy(self.model)
-        scaled = model.standardize, model.shrink_common
-        starts = shared.made.get(("isotropic", scaled), ())
-        if model.structure == "factor":
-            starts = shared.made.get(("factor", scaled), starts)
-        model._fit_em(
-            shared.populations(standardize=model.standardize),
-            shared.data,
-            shared.columns,
-            starts if model._covariance_family.refines else (),
-        )
-        shared.made[model.structure, scaled] = model._priors
-        return FittedEstimator(model)
-
-
-@dataclass(frozen=True, eq=False)
-class FactorMember:
-    """Factor model; those on standard scales share their rows or Grams."""
-
-    name: str
-    model: TaskModel
-    level: int = 0
-
-    @property
-    def _shares(self) -> bool:
-        return self.model.fit_intercept and self.model.standardize
 
     def fit(self, rows: MemberRows, shared: Shared, base: Predicted | None) -> FittedEstimator:
         """Fit to rows that are scaled once for all."""
-        model, data, columns = copy.copy(self.model), shared.data, shared.columns
-        if not self._shares:
-            model._learn(data, columns)
-            return FittedEstimator(model)
-        key = "problem", type(model._loss())
-        problem = shared.once(key, lambda: self._problem(shared))
-        model._algorithm.learn(data, columns, problem=problem)
+        model = copy.copy(self.model)
+        self.learn(model, shared)
         return FittedEstimator(model)
 
-    def _problem(self, shared: Shared) -> Problem:
-        population, columns = shared.population(), shared.columns
-        size = population.cells.n_features, population.cells.n_tasks
-        widths = [
-            member.model._algorithm.recipe(*size).ranks[0]
-            for member in shared.members
-            if isinstance(member, FactorMember) and member._shares
-        ]
-        datafit = population.datafit(self.model._loss(), max(widths), len(widths))
-        labels = None if columns.index is None else columns.label
-        return Problem(datafit, population.units, labels)
+
+def learn_hierarchical(model: HierarchicalModel, shared: Shared) -> None:
+    """Fit by EM; refined structures start from simpler ones, factors in the order of number."""
+    scaled = model.standardize, model.shrink_common
+    starts = shared.made.get(("isotropic", scaled), ())
+    if model.structure == "factor":
+        starts = shared.made.get(("factor", scaled), starts)
+    model._fit_em(
+        shared.populations(standardize=model.standardize),
+        shared.data,
+        shared.columns,
+        starts if model._covariance_family.refines else (),
+    )
+    shared.made[model.structure, scaled] = model._priors
 
 
-@dataclass(frozen=True, eq=False)
-class WideMember:
-    """Ridge with a covariance between tasks; rows, scales and relation are shared."""
+def learn_factors(model: TaskModel, shared: Shared) -> None:
+    """Fit factors; models on standard scales share their rows or Grams."""
+    data, columns = shared.data, shared.columns
+    if not _on_standard_scales(model):
+        model._learn(data, columns)
+        return
+    key = "problem", type(model._loss())
+    problem = shared.once(key, lambda: _factor_problem(model, shared))
+    model._algorithm.learn(data, columns, problem=problem)
 
-    name: str
-    model: CoregionalisedRidge
-    level: int = 0
 
-    def fit(self, rows: MemberRows, shared: Shared, base: Predicted | None) -> FittedEstimator:
-        """Solve for the weights of one covariance."""
-        model, data, columns = copy.copy(self.model), shared.data, shared.columns
-        key = CentredProblem, model.standardize
-        problem = shared.once(key, lambda: model._problem(data, columns))
-        model._solve(problem, data, columns)
-        return FittedEstimator(model)
+def _on_standard_scales(model: Any) -> bool:
+    return model.fit_intercept and model.standardize
+
+
+def _factor_problem(model: TaskModel, shared: Shared) -> Problem:
+    population, columns = shared.population(), shared.columns
+    size = population.cells.n_features, population.cells.n_tasks
+    models = (
+        one.model
+        for one in shared.members
+        if isinstance(one, EstimatorMember) and one.learn is learn_factors
+    )
+    widths = [one._algorithm.recipe(*size).ranks[0] for one in models if _on_standard_scales(one)]
+    datafit = population.datafit(model._loss(), max(widths), len(widths))
+    labels = None if columns.index is None else columns.label
+    return Problem(datafit, population.units, labels)
+
+
+def learn_wide(model: CoregionalisedRidge, shared: Shared) -> None:
+    """Solve for the weights of one covariance; rows, scales and relation are shared."""
+    data, columns = shared.data, shared.columns
+    key = CentredProblem, model.standardize
+    problem = shared.once(key, lambda: model._problem(data, columns))
+    model._solve(problem, data, columns)
