@@ -20,13 +20,11 @@ from ..rows.reading import read_rows
 from ..stacking.hinges import Hinges
 from ..stacking.multitask import MultitaskModel
 
-KINDS: dict[tuple[str, bool], Any] = {
-    ("pooled", False): PooledRegressor,
-    ("pooled", True): PooledClassifier,
-    ("separate", False): IndependentRegressor,
-    ("separate", True): IndependentClassifier,
+KINDS: dict[str, tuple[Any, Any]] = {
+    "pooled": (PooledRegressor, PooledClassifier),
+    "separate": (IndependentRegressor, IndependentClassifier),
 }
-"""Reference models by name and whether they classify."""
+"""Reference models of numbers and of classes."""
 PENALTIES = tuple(10.0**power for power in range(-2, 4))
 
 
@@ -67,7 +65,7 @@ def _tuned(
     name: str, classes: bool, task_column: str | int | None, rows: FitInput
 ) -> tuple[float, TaskModel]:
     """Held-out loss and model of the best penalty."""
-    kind = KINDS[name, classes]
+    kind = KINDS[name][classes]
     # A seed, so that what is drawn for a start does not depend on what ran before.
     settings = [kind(alpha, task_column=task_column, random_state=0) for alpha in PENALTIES]
     result = search(clone(settings[0]), settings, rows, cv=3)

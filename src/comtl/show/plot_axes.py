@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,15 +42,9 @@ def plain(ax: Axes) -> None:
 
 def name_places(ax: Axes, names: Sequence[str], side: str) -> None:
     """Write names along the axis "x" or "y" where they can be read; else no ticks."""
-    places = range(len(names)) if len(names) <= MOST_NAMES else []
-    short = [n if len(n) <= LONGEST else n[: LONGEST - 1] + "…" for n in names]
-    texts = short if places else []
+    shown = names if len(names) <= MOST_NAMES else []
+    short = [n if len(n) <= LONGEST else n[: LONGEST - 1] + "…" for n in shown]
+    axis, turned = (ax.xaxis, 90) if side == "x" else (ax.yaxis, 0)
+    size = "small" if len(names) <= 25 else "xx-small"
     # A dollar sign would be read as the start of a formula.
-    look: dict[str, Any] = {
-        "fontsize": "small" if len(names) <= 25 else "xx-small",
-        "parse_math": False,
-    }
-    if side == "x":
-        ax.set_xticks(places, texts, rotation=90, **look)
-    else:
-        ax.set_yticks(places, texts, **look)
+    axis.set_ticks(range(len(short)), short, rotation=turned, fontsize=size, parse_math=False)

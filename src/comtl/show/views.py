@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..hierarchical.hierarchical_estimators import HierarchicalModel
+from ..linear import OutputColumns
 from ..models.task_model import TaskModel
 
 
@@ -17,16 +18,15 @@ from ..models.task_model import TaskModel
 class ModelView:
     """Weights with names, for features in units of their standard deviation (``spread``).
 
-    ``values`` (n_lines, n_features) has a row for each task, beyond two classes for each task and
-    class (``line_task``, ``line_class``); ``classes`` is empty for up to two. ``spread`` is 1 for
-    a model that does not scale features.
+    ``values`` (n_lines, n_features) has a row for each of ``columns``: a task, beyond two classes
+    a task and a class; ``classes`` is empty for up to two. ``spread`` is 1 for a model that does
+    not scale features.
     """
 
     tasks: list[str]
     features: list[str]
     classes: list[str]
-    line_task: np.ndarray
-    line_class: np.ndarray
+    columns: OutputColumns
     values: np.ndarray
     spread: np.ndarray
     task_clusters: np.ndarray
@@ -42,22 +42,18 @@ class ModelView:
         """Name of each row of ``values``."""
         if not self.classes:
             return self.tasks
-        pairs = zip(self.line_task.tolist(), self.line_class.tolist(), strict=True)
+        pairs = zip(self.columns.task.tolist(), self.columns.label.tolist(), strict=True)
         return [f"{self.tasks[task]} · {self.classes[label]}" for task, label in pairs]
 
     @property
     def line_clusters(self) -> np.ndarray:
         """Cluster of each row of ``values``."""
-        return self.task_clusters[self.line_task]
+        return self.task_clusters[self.columns.task]
 
     @property
     def by_task(self) -> np.ndarray:
         """Weights of each task in one row, all classes in turn."""
-        if not self.classes:
-            return self.values
-        table = np.zeros((len(self.tasks), len(self.classes), self.values.shape[1]))
-        table[self.line_task, self.line_class] = self.values
-        return table.reshape(len(self.tasks), -1)
+        return self.columns.by_task(self.values).reshape(len(self.tasks), -1)
 
 
 def view(model: TaskModel) -> ModelView:
@@ -76,8 +72,7 @@ def view(model: TaskModel) -> ModelView:
         tasks=[str(label) for label in model.tasks_.tolist()],
         features=model._feature_names(),
         classes=[str(label) for label in classes.tolist()] if several else [],  # type: ignore[union-attr]
-        line_task=columns.task,
-        line_class=columns.label,
+        columns=columns,
         values=np.asarray(model._linear.weights.coef, dtype=float) * spread,
         spread=np.asarray(spread, dtype=float),
         task_clusters=model.task_clusters_,
