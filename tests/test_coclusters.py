@@ -60,13 +60,13 @@ def test_finds_planted_clusters_where_two_factors_do_not_and_predicts_better(K1,
         model = TriFactorRegressor(K1, K2, random_state=0, **HARD)
         model.fit(data.X, data.y, task=data.task)
         labels = model.feature_clusters_, model.task_clusters_
-        found.append([adjusted_rand_score(*pair) for pair in zip(truth, labels, strict=True)])
+        found.append(list(map(adjusted_rand_score, truth, labels)))
         scores, errors = [], []
         for alpha in (0.5, 2.0, 5.0):
             two = BiFactorRegressor(min(K1, K2), alpha_task=alpha, random_state=0)
             two.fit(data.X, data.y, task=data.task)
             labels = cluster_rows(two.coef_.T, K1, 0), cluster_rows(two.coef_, K2, 0)
-            scores.append([adjusted_rand_score(*pair) for pair in zip(truth, labels, strict=True)])
+            scores.append(list(map(adjusted_rand_score, truth, labels)))
             errors.append(error(two, data))
         plain.append(np.max(scores, axis=0))
         ratios.append(error(model, data) / min(errors))
@@ -78,9 +78,8 @@ def test_finds_planted_clusters_where_two_factors_do_not_and_predicts_better(K1,
 
 def test_classes_too():
     data = planted(0, 6, 3, n_train=25, noise=1.0)
-    model = TriFactorClassifier(6, 3, random_state=0, **HARD).fit(
-        data.X, data.y > 0, task=data.task
-    )
+    model = TriFactorClassifier(6, 3, random_state=0, **HARD)
+    model.fit(data.X, data.y > 0, task=data.task)
     assert adjusted_rand_score(data.feature_clusters, model.feature_clusters_) >= 0.9
     assert adjusted_rand_score(data.task_clusters, model.task_clusters_) >= 0.9
     assert model.score(data.X_test, data.y_test > 0, task=data.task_test) > 0.85
@@ -118,10 +117,9 @@ def test_weights_are_constant_on_blocks():
     model = TriFactorRegressor(4, 3, random_state=0, **HARD).fit(data.X, y, task=data.task)
     assert model.core_.shape == (4, 3)
     weights = model.coef_ * data.X.std(axis=0)
-    for k in range(4):
-        for c in range(3):
-            block = weights[model.task_clusters_ == c][:, model.feature_clusters_ == k]
-            assert np.ptp(block) < 1e-9
+    for k, c in np.ndindex(4, 3):
+        block = weights[model.task_clusters_ == c][:, model.feature_clusters_ == k]
+        assert np.ptp(block) < 1e-9
     assert model.solver_["F"] == model.solver_["G"] == "moves"
 
 
@@ -149,12 +147,13 @@ def test_new_tasks_join_a_cluster():
         assert error(both, data) < 1.1 * error(model, data)
 
 
-def test_beyond_two_classes_tasks_have_clusters():
-    data, _ = small(TriFactorClassifier)
-    y = np.digitize(data.y, [-1.0, 1.0])
-    model = TriFactorClassifier(4, 3, random_state=0, **HARD).fit(data.X, y, task=data.task)
-    assert model.task_clusters_.shape == (9,)
-    assert model.feature_clusters_.shape == (12,)
+def test_beyond_two_classes_and_with_more_clusters_than_rows():
+    data, y = small(TriFactorRegressor)
+    model = TriFactorClassifier(4, 3, random_state=0, **HARD)
+    model.fit(data.X, np.digitize(data.y, [-1.0, 1.0]), task=data.task)
+    assert (len(model.feature_clusters_), len(model.task_clusters_)) == (12, 9)
+    model = TriFactorRegressor(50, 50, random_state=0, **HARD).fit(data.X, y, task=data.task)
+    assert (model.n_feature_clusters_, model.n_task_clusters_) == (12, 9)
 
 
 def test_two_factors_refuse_and_a_search_takes_them():
@@ -164,12 +163,6 @@ def test_two_factors_refuse_and_a_search_takes_them():
     search = TriFactorRegressorCV((2, 4), 3, alphas=(0.5,), cv=3, random_state=0, **HARD)
     search.fit(data.X, y, task=data.task)
     assert search.best_params_["n_feature_clusters"] == 4
-
-
-def test_more_clusters_than_rows():
-    data, y = small(TriFactorRegressor)
-    model = TriFactorRegressor(50, 50, random_state=0, **HARD).fit(data.X, y, task=data.task)
-    assert (model.n_feature_clusters_, model.n_task_clusters_) == (12, 9)
 
 
 # ---- the moves ----------------------------------------------------------------------------------
@@ -206,11 +199,8 @@ def test_each_task_takes_the_model_that_serves_it_best():
 
 
 def test_grams_move_as_rows_do():
-    data = problem(2, 10, 8, 30)
-    moved = []
-    for gram in (False, True):
-        fit, state = blocks(data, gram=gram)
-        moved.append(feature_moves(fit, fit.quadratic_at(state.factors), state)[0].F)
+    cases = [blocks(problem(2, 10, 8, 30), gram=gram) for gram in (False, True)]
+    moved = [feature_moves(fit, fit.quadratic_at(at.factors), at)[0].F for fit, at in cases]
     assert_array_equal(*moved)
 
 

@@ -132,13 +132,8 @@ def test_chosen_task_shows_its_weights_and_neighbours(opened, small):
     page.get_by_role("button", name="town 7", exact=True).first.click()
     assert page.locator("#task-name").text_content() == "town 7"
     weights = model.coef_frame().loc["town 7"]
-    shown = dict(
-        zip(
-            page.locator("#weights tbody th").all_text_contents(),
-            page.locator("#weights tbody td:last-child").all_text_contents(),
-            strict=True,
-        )
-    )
+    parts = (page.locator(f"#weights tbody {one}") for one in ("th", "td:last-child"))
+    shown = dict(zip(*(part.all_text_contents() for part in parts), strict=True))
     assert set(shown) == {"x0", "x1", "x2", "x3"} and next(iter(shown)) == "x0"
     for name, text in shown.items():
         assert float(text.replace("−", "-")) == pytest.approx(weights[name], rel=0.01)
@@ -173,20 +168,18 @@ def test_map_follows_the_arrow_keys(opened, small):
     page = opened(small[0])
     canvas, told = page.locator("#map-canvas"), page.locator("#map-value")
     canvas.focus()
-    canvas.press("ArrowRight")
-    first = told.text_content()
-    canvas.press("ArrowRight")
-    second = told.text_content()
-    canvas.press("ArrowDown")
-    third = told.text_content()
-    assert first.startswith("Task ") and len({first, second, third}) == 3
+    texts = []
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        canvas.press(key)
+        texts.append(told.text_content())
+    first, second, third = texts
+    assert first.startswith("Task ") and len(set(texts)) == 3
     assert first.split(",")[0] == second.split(",")[0] != third.split(",")[0]
-    canvas.press("ArrowUp")
-    canvas.press("ArrowLeft")
+    for key in ("ArrowUp", "ArrowLeft"):
+        canvas.press(key)
     assert told.text_content() == first
-    canvas.press("Shift+ArrowDown")
-    canvas.press("End")
-    canvas.press("Enter")
+    for key in ("Shift+ArrowDown", "End", "Enter"):
+        canvas.press(key)
     name = told.text_content().removeprefix("Task ").split(" (cluster")[0]
     assert page.locator("#task-name").text_content() == name
 
@@ -203,10 +196,8 @@ def test_everything_is_reached_by_tab_and_focus_shows(opened, small):
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
 
 
-def luminance(page, selector):
-    colour = page.evaluate(
-        f"getComputedStyle(document.querySelector('{selector}')).backgroundColor"
-    )
+def luminance(page):
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
     return sum(int(part) for part in colour.strip("rgb()").split(",")[:3]) / 3
 
 
@@ -224,10 +215,10 @@ def corner(page):
 
 def test_dark_and_light(opened, small):
     page = opened(small[0], color_scheme="light")
-    light = luminance(page, "body"), corner(page)
+    light = luminance(page), corner(page)
     page.emulate_media(color_scheme="dark")
     page.wait_for_timeout(100)
-    dark = luminance(page, "body"), corner(page)
+    dark = luminance(page), corner(page)
     assert light[0] > 240 and dark[0] < 40
     # The map is drawn anew in colours that suit the ground.
     assert dark[1] < light[1] - 30
@@ -237,7 +228,7 @@ def test_print_is_light_and_fits(opened, small):
     page = opened(small[0], color_scheme="dark", viewport={"width": 794, "height": 1100})
     page.emulate_media(media="print", color_scheme="dark")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert luminance(page, "body") > 240 and corner(page) > 120
+    assert luminance(page) > 240 and corner(page) > 120
     assert not page.locator("nav").is_visible() and not page.locator("#search").is_visible()
     assert page.locator("#summary").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 794
