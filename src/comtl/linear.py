@@ -367,10 +367,7 @@ class RowSparse:
 
     def to_scipy(self) -> sparse.csr_array:
         """Return the same matrix as SciPy holds it."""
-        table = np.zeros(self.shape, dtype=to_numpy(self.rows).dtype)
-        mine = self.places >= 0
-        table[mine] = to_numpy(self.rows)[self.places[mine]]
-        return sparse.csr_array(table)
+        return sparse.csr_array(to_numpy(self.toarray()))
 
     def below(self, other: RowSparse) -> RowSparse:
         """Further tasks below these."""

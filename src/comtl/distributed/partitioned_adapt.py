@@ -12,7 +12,6 @@ import numpy as np
 from scipy import sparse
 
 from ..adapt import Adaptation, New, Sizes
-from ..arrays import padded_index
 from ..rows.observations import Observations
 from .partition import LabelEncoding, Partition
 from .partitioned_data import PartitionedData
@@ -74,21 +73,9 @@ def _take_tasks(
     """Observations of some tasks, and where among these tasks theirs are."""
     obs, task_index = piece.encoded(encoding)
     kept = np.flatnonzero(np.isin(task_index, tasks))
-    index, inside = padded_index(obs.offsets, kept)
-    chosen = index[inside]
-    rows = chosen if obs.rows is None else obs.rows[chosen]
-    used, own = np.unique(rows, return_inverse=True)
-    sizes = np.diff(obs.offsets)[kept]
-    part = replace(
-        obs,
-        X=obs.X[used],
-        y=obs.y[chosen],
-        weights=obs.weights[chosen],
-        offsets=np.concatenate([[0], np.cumsum(sizes)]),
-        tasks=obs.tasks[kept],
-        rows=own,
-    )
-    return part, np.searchsorted(tasks, task_index[kept])
+    part, _ = obs.of_tasks(kept)
+    used, rows = np.unique(part.rows, return_inverse=True)
+    return replace(part, X=obs.X[used], rows=rows), np.searchsorted(tasks, task_index[kept])
 
 
 def _concat_tasks(tasks: int, parts: list[tuple[Observations, np.ndarray]]) -> Observations:
