@@ -74,6 +74,7 @@ def _take_tasks(
     obs, task_index = piece.encoded(encoding)
     kept = np.flatnonzero(np.isin(task_index, tasks))
     part, _ = obs.of_tasks(kept)
+    assert part.rows is not None
     used, rows = np.unique(part.rows, return_inverse=True)
     return replace(part, X=obs.X[used], rows=rows), np.searchsorted(tasks, task_index[kept])
 

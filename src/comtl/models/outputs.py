@@ -50,9 +50,7 @@ def computed(*parts: Any) -> tuple[Any, ...]:
 class RegressorOutputs(RegressorMixin, TaskModel):
     """Abstract regressor: the score is the prediction."""
 
-    @property
-    def _classification(self) -> bool:
-        return False
+    _classification = False
 
     @property
     def _link(self) -> Link:
@@ -138,9 +136,7 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         assert self._linear.classes is not None
         return self._linear.classes
 
-    @property
-    def _classification(self) -> bool:
-        return True
+    _classification = True
 
     @property
     def _link(self) -> ClassLink:

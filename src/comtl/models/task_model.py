@@ -66,7 +66,9 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
     _levels_tell: bool = False
     """Whether clusters of tasks count what tasks differ by at the mean of the features."""
 
-    # Declared for type checkers; constructors and fits set them.
+    # Declared for type checkers; classes, constructors and fits set them.
+    _classification: ClassVar[bool]
+    """Whether y holds class labels."""
     task_column: str | int | None
     unseen_task: str
     _linear: LinearTasks
@@ -79,11 +81,6 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         saved(cls)
-
-    @property
-    @abstractmethod
-    def _classification(self) -> bool:
-        """Whether y holds class labels."""
 
     @abstractmethod
     def _binary(self, data: Observations, columns: OutputColumns) -> Observations:
