@@ -170,46 +170,40 @@ def test_fit_equals_the_fit_in_memory_and_leaves_the_files(tmp_path, kind):
 
 
 GOOD = (np.ones((2, 3)), [1.0, 2.0], ["a", "b"])
+X, Y, TASK = GOOD
+NARROW = (X.astype(np.float32), Y, TASK)
 
 
 @pytest.mark.parametrize(
-    ("bad", "error", "message"),
+    ("blocks", "error", "message"),
     [
-        (list(GOOD), TypeError, "Block 1 of blocks is list, but must be a tuple"),
-        (GOOD[:2], TypeError, "Block 1 of blocks"),
-        ((np.ones((2, 4)), *GOOD[1:]), ValueError, "In block 1 the width of X is 4, in those .* 3"),
-        ((sparse.eye_array(2, 3), *GOOD[1:]), ValueError, "In block 1 the kind of X is sparse"),
-        ((np.ones(3), *GOOD[1:]), ValueError, "X of block 1 is 1-D"),
-        ((np.full((2, 3), "x"), *GOOD[1:]), ValueError, "X of block 1 .* a 2-D table of numbers"),
-        ((GOOD[0], [1.0], GOOD[2]), ValueError, r"y of block 1 has shape \(1,\), but X has 2 rows"),
-        ((*GOOD[:2], ["a"]), ValueError, r"task of block 1 has shape \(1,\)"),
-        ((*GOOD, [1.0]), ValueError, r"sample_weight of block 1 has shape \(1,\)"),
-        ((*GOOD[:2], [1, 2]), ValueError, "In block 1 the kind of task is integers, .* text"),
-        ((*GOOD[:2], ["a", None]), ValueError, "task of block 1 has 1 missing labels"),
-        ((GOOD[0], ["no", "yes"], GOOD[2]), ValueError, "In block 1 the kind of y is text"),
-        ((GOOD[0], [1.0, "yes"], GOOD[2]), TypeError, "y of block 1 must hold labels of one kind"),
-        ((*GOOD, [1.0, 1.0]), ValueError, "In block 1 the length of the tuple is 4"),
+        ([], ValueError, "blocks holds no rows"),
+        ([(np.ones((0, 3)), [], [])], ValueError, "blocks holds no rows"),
+        ([GOOD, list(GOOD)], TypeError, "Block 1 of blocks is list, but must be a tuple"),
+        ([GOOD, GOOD[:2]], TypeError, "Block 1 of blocks"),
+        ([GOOD, (np.ones((2, 4)), Y, TASK)], ValueError, "1 the width of X is 4, in those .* 3"),
+        ([GOOD, (sparse.eye_array(2, 3), Y, TASK)], ValueError, "1 the kind of X is sparse"),
+        ([GOOD, (np.ones(3), Y, TASK)], ValueError, "X of block 1 is 1-D"),
+        ([GOOD, (np.full((2, 3), "x"), Y, TASK)], ValueError, "X of block 1 .* table of numbers"),
+        ([GOOD, (X, [1.0], TASK)], ValueError, r"y of block 1 has .*\(1,\), but X has 2 rows"),
+        ([GOOD, (X, Y, ["a"])], ValueError, r"task of block 1 has shape \(1,\)"),
+        ([GOOD, (*GOOD, [1.0])], ValueError, r"sample_weight of block 1 has shape \(1,\)"),
+        ([GOOD, (X, Y, [1, 2])], ValueError, "block 1 the kind of task is integers, .* text"),
+        ([GOOD, (X, Y, ["a", None])], ValueError, "task of block 1 has 1 missing labels"),
+        ([GOOD, (X, ["no", "yes"], TASK)], ValueError, "In block 1 the kind of y is text"),
+        ([GOOD, (X, [1.0, "yes"], TASK)], TypeError, "y of block 1 must hold labels of one kind"),
+        ([GOOD, (*GOOD, [1.0, 1.0])], ValueError, "In block 1 the length of the tuple is 4"),
+        ([NARROW, GOOD], ValueError, "1 the type of X is float64, in those before float32"),
     ],
 )
-def test_errors_name_the_argument_and_the_block(tmp_path, bad, error, message):
+def test_errors_name_the_argument_and_the_block(tmp_path, blocks, error, message):
     with pytest.raises(error, match=message):
-        spool_rows(iter([GOOD, bad]), tmp_path)
+        spool_rows(iter(blocks), tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_later_block_must_fit_the_type_of_the_first(tmp_path):
-    narrow = (GOOD[0].astype(np.float32), *GOOD[1:])
-    with pytest.raises(
-        ValueError, match="In block 1 the type of X is float64, in those before float32"
-    ):
-        spool_rows([narrow, GOOD], tmp_path)
-    assert spool_rows([GOOD, narrow], tmp_path)[0].dtype == np.float64
-
-
-@pytest.mark.parametrize("blocks", [[], [(np.ones((0, 3)), [], [])]])
-def test_no_rows(tmp_path, blocks):
-    with pytest.raises(ValueError, match="blocks holds no rows"):
-        spool_rows(blocks, tmp_path)
+def test_a_narrower_type_fits_into_that_of_the_first_block(tmp_path):
+    assert spool_rows([GOOD, NARROW], tmp_path)[0].dtype == np.float64
 
 
 def test_rows_are_replaced_only_on_request(tmp_path):

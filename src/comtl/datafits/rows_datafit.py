@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -34,28 +35,25 @@ LatentWork = Callable[[slice, Array, np.ndarray, Array], tuple[Array, ...]]
 """What is made of the latent values of a chunk's observations, one entry for each of its tasks."""
 
 
+@dataclass(eq=False)
 class RowsDatafit(Datafit):
     """Observations (row, task, target, weight) sorted by task over the rows of a design."""
 
     name = "rows"
 
-    def __init__(
-        self,
-        design: Design,
-        y: Array,
-        weights: Array,
-        offsets: np.ndarray,
-        loss: Loss,
-        rows: np.ndarray | None = None,
-    ) -> None:
-        self.design, self.y, self.weights, self.offsets = design, y, weights, offsets
-        self.loss, self.rows = loss, rows
-        self.n_features = design.shape[1]
-        self.n_tasks = len(offsets) - 1
-        self.n_weighted = float(namespace(y).sum(weights))
-        codes = np.repeat(np.arange(self.n_tasks, dtype=np.int32), np.diff(offsets))
+    design: Design
+    y: Array
+    weights: Array
+    offsets: np.ndarray
+    loss: Loss
+    rows: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        self.n_features, self.n_tasks = self.design.shape[1], len(self.offsets) - 1
+        self.n_weighted = float(namespace(self.y).sum(self.weights))
+        codes = np.repeat(np.arange(self.n_tasks, dtype=np.int32), np.diff(self.offsets))
+        self.codes = namespace(self.y).asarray(codes) if on_device(self.y) else codes
         self._last: tuple[Array, Array] | None = None
-        self.codes = namespace(y).asarray(codes) if on_device(y) else codes
 
     @cached_property
     def blocks(self) -> RowBlocks:
