@@ -33,11 +33,9 @@ def test_the_members_make_one_linear_model():
     coef = sum(model.weights_[name] * member.coef_ for name, member in model.members_.items())
     np.testing.assert_allclose(model.coef_, coef, atol=1e-10)
     center = np.mean(y)
-    each = [
-        weight * (model.members_[name].predict(X, task=task) - center)
-        for name, weight in model.weights_.items()
-    ]
-    np.testing.assert_allclose(model.predict(X, task=task), center + sum(each), atol=1e-8)
+    guesses = {name: one.predict(X, task=task) - center for name, one in model.members_.items()}
+    blended = center + sum(model.weights_[name] * guess for name, guess in guesses.items())
+    np.testing.assert_allclose(model.predict(X, task=task), blended, atol=1e-8)
     again = MultitaskRegressor(n_jobs=2).fit(X, y, task=task)
     np.testing.assert_allclose(again.coef_, model.coef_, rtol=1e-9, atol=1e-10)
 

@@ -59,18 +59,14 @@ class FittedStack:
         """
         tasks, places = linear.tasks, linear.columns.places
         codes = np.tile(np.arange(len(tasks)), (X.shape[0], 1)) if codes is None else codes
-        task, label = np.argwhere(places >= 0).T
-        place = np.zeros(len(task), dtype=np.intp)
-        place[places[task, label]] = np.arange(len(task))
-        own = place[codes.ravel()]
+        known = places >= 0
+        columns = np.argwhere(known)[np.argsort(places[known])]
+        task, label = columns[codes.ravel()].T
         # Last of the places is a task never seen, which has the mean unit.
-        task, label = np.where(task < len(tasks), task, -1)[own], label[own]
+        task = np.where(task < len(tasks), task, -1)
         row = np.repeat(np.arange(len(codes)), codes[:1].size)
         none = np.zeros(len(task))
-        said = self.predicted(MemberRows(X, row, task, label, tasks, none, none)).items()
-        weights = self.blends[-1].weights
-        added = sum(
-            (weights.get(name, 0.0) * one.score for name, one in said if not one.table), none
-        )
-        scale = np.append(self.scale, self.scale.mean())[task]
-        return (scale * added).reshape(codes.shape)
+        said = self.predicted(MemberRows(X, row, task, label, tasks, none, none))
+        shares = self.blends[-1].weights.items()
+        added = sum((share * said[one].score for one, share in shares if not said[one].table), none)
+        return (np.append(self.scale, self.scale.mean())[task] * added).reshape(codes.shape)
