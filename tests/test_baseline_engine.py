@@ -14,7 +14,7 @@ from comtl.engine.task_steps import deviation_step, direct_step
 from comtl.losses import Logistic, Squared
 from comtl.penalties import Ridge
 from comtl.solvers.small_blocks import solve_arrow
-from helpers import numeric_gradient, problem, random_definite, random_factors
+from helpers import numeric_gradient, problem, random_definite, random_factors, run
 
 # ---- arrows -------------------------------------------------------------------------------------
 
@@ -72,18 +72,16 @@ def test_one_sweep_solves_a_squared_loss(gram):
     data = problem(0, 4, 5, 9)
     fit = data.gram() if gram else data.rows()
     recipe = direct_recipe((4, 5), Ridge(0.8), shared=0.3, intercept_penalty=0.7)
-    start = start_state(fit, recipe, Schedule(), like=data.y)
-    *_, step = alternate(fit, start, Schedule(tol=0.0))
+    start, *_, step = run(fit, recipe, Schedule(tol=0.0))
     assert step.sweep == 1 and step.converged
     *_, again = alternate(fit, step.state, Schedule())
     assert_allclose(again.objective, step.objective, rtol=1e-12)
     assert_allclose(again.state.factors.coef, step.state.factors.coef, atol=1e-10)
     # With a pooling that is still to be learned, or odds, a sweep is not the end.
-    *_, step = alternate(fit, start.with_(estimates_pooling=True), Schedule())
+    *_, step = alternate(fit, start.state.with_(estimates_pooling=True), Schedule())
     assert step.sweep > 1
     odds = problem(0, 4, 5, 9, labels=True).rows(Logistic())
-    *_, step = alternate(odds, start_state(odds, recipe, Schedule(), like=data.y), Schedule())
-    assert step.sweep > 1
+    assert run(odds, recipe, Schedule())[-1].sweep > 1
 
 
 @pytest.mark.parametrize("gram", [False, True])

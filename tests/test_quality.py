@@ -7,6 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from comtl import BiFactorClassifier, BiFactorRegressor, TriFactorClassifier, TriFactorRegressor
 from comtl.datasets import make_coclusters
+from helpers import assert_weights
 
 
 def rmse(model, X, y, task):
@@ -111,21 +112,13 @@ def test_shared_part_alone_is_ridge():
     """With factors shut off, one task's w0 and intercept are ridge regression."""
     rng = np.random.default_rng(0)
     X, y, _ = draw(rng.standard_normal((1, 8)), 30, rng, intercepts=np.array([4.0]))
-    model = BiFactorRegressor(
-        1,
-        shared=True,
-        alpha_shared=5.0,
-        alpha_feature=1e8,
-        alpha_task=1e8,
-        feature_penalty="ridge",
-        task_penalty="ridge",
-        standardize=False,
-        tol=1e-12,
-    ).fit(X, y)
+    off = {"alpha_feature": 1e8, "alpha_task": 1e8}
+    ridge = {"feature_penalty": "ridge", "task_penalty": "ridge", "standardize": False}
+    model = BiFactorRegressor(1, shared=True, alpha_shared=5.0, tol=1e-12, **off, **ridge)
+    model.fit(X, y)
     exact = Ridge(5.0).fit(X, y)
     np.testing.assert_allclose(model.shared_coef_, exact.coef_, atol=1e-4)
-    np.testing.assert_allclose(model.coef_[0], exact.coef_, atol=1e-4)
-    np.testing.assert_allclose(model.intercept_, exact.intercept_, atol=1e-4)
+    assert_weights(model, exact.coef_[None], exact.intercept_, atol=1e-4)
 
 
 @pytest.mark.parametrize("model", [BiFactorRegressor(2), TriFactorRegressor(2, 2)])

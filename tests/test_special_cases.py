@@ -18,6 +18,7 @@ from comtl.rows.design import Design
 from helpers import Problem, problem, run
 
 LONG = Schedule(max_iter=3_000, tol=1e-13, inner=InnerTolerance(1e-8, 500))
+PLAIN = {"intercept": False}
 # Almost no smoothing in the end, lowered slowly: a tiny ε freezes the factors' spans.
 SHARP = Schedule(max_iter=60, tol=0.0, smoothing=1e-8, shrink=0.5, inner=InnerTolerance(1e-6, 500))
 
@@ -154,27 +155,24 @@ def test_ridge_on_both_factors_is_the_trace_norm(strengths):
 # ---- Schatten quasi-norms -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("init", ["svd", "random"])
-@pytest.mark.parametrize("strengths", [(0.1, 1.0), (1.0, 0.3)])
-def test_two_learned_relations_are_a_schatten_half_norm(strengths, init):
-    data, (lam1, lam2) = problem(4, 10, 8, 12), strengths
-    recipe = Recipe({"F": lam1, "G": lam2}, (3, 3), intercept=False)
-    step = last(data.gram(), recipe, SHARP, init=init)
-    sigma = singular_values(step.state.factors.coef)
-    assert sigma[1] > 0.1 * sigma[0]
-    expected = 2.0 * (lam1 * lam2) ** 0.5 * np.sqrt(sigma[:3]).sum() ** 2
-    assert_allclose(step.state.regularizer, expected, rtol=1e-2)
+RELATIONS = [((0.1, 1.0), (3, 3)), ((1.0, 0.3), (3, 3))]
+WITH_A_RIDGE_CORE = [((0.1, 0.5, 2.0), ranks) for ranks in ((3, 3), (5, 3), (3, 4))]
+CASES = [(*case, init) for case in RELATIONS for init in ("svd", "random")]
+CASES += [(*case, "svd") for case in WITH_A_RIDGE_CORE]
 
 
-@pytest.mark.parametrize("ranks", [(3, 3), (5, 3), (3, 4)])
-def test_two_relations_and_a_ridge_core_are_a_schatten_two_fifths_norm(ranks):
-    data, (lam1, lam2, lam3) = problem(5, 10, 8, 12), (0.1, 0.5, 2.0)
-    recipe = Recipe({"F": lam1, "S": Ridge(lam3), "G": lam2}, ranks, intercept=False)
-    step = last(data.gram(), recipe, SHARP)
+@pytest.mark.parametrize(("strengths", "ranks", "init"), CASES)
+def test_learned_relations_are_a_schatten_quasi_norm(strengths, ranks, init):
+    """Relations count as nuclear norms, a ridge core as half of one: 1/p adds them up."""
+    count, (lam1, lam2, *core) = len(strengths), strengths
+    data, p = problem(2 + count, 10, 8, 12), 1.0 / (2.0 + 0.5 * len(core))
+    middle = {"S": Ridge(*core)} if core else {}
+    recipe = Recipe({"F": lam1, **middle, "G": lam2}, ranks, **PLAIN)
+    step = run(data.gram(), recipe, SHARP, init=init)[-1]
     sigma = singular_values(step.state.factors.coef)[: min(ranks)]
     assert sigma[1] > 0.1 * sigma[0]
-    norm = (sigma**0.4).sum() ** 2.5
-    expected = 3.0 * (lam1 * lam2 * lam3) ** (1 / 3) * norm ** (2 / 3)
+    norm = (sigma**p).sum() ** (1.0 / p)
+    expected = count * np.prod(strengths) ** (1 / count) * norm ** (2 / count)
     assert_allclose(step.state.regularizer, expected, rtol=1e-2)
 
 

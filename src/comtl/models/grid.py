@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,112 +109,153 @@ def unique_recipes(models: Sequence[TaskModel], size: tuple[int, int]) -> list[i
     return [seen[key] for key in keys]
 
 
-def grid_losses(
-    models: Sequence[TaskModel],
-    size: tuple[int, int],
-    folds: Callable[[], Iterator[Fold]],
-    *,
-    warm: bool,
-    n_jobs: int | None,
-    kept: Checkpoint,
-    watch: FitProgress,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Held-out loss of every setting (folds × settings), and the weight of each fold.
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Settings to fit on the same folds; ``size`` counts features and columns."""
 
-    Settings that come to the same recipe are fitted once. With ``warm``, paths of rising penalties
-    are first screened: each fit is rough and starts from the one before. The best setting of each
-    path and the best few of all are then fitted on their own, until the winner is one of them.
-    Where fits go through in batches, all are fitted on their own.
+    models: Sequence[TaskModel]
+    size: tuple[int, int]
+    folds: Callable[[], Iterator[Fold]]
+    n_jobs: int | None
+    kept: Checkpoint
+    watch: FitProgress
 
-    Interrupted by the user who watches, the losses of the folds that are finished stand for all;
-    unwatched, the interruption goes on its way.
-    """
-    first = unique_recipes(models, size)
-    places = sorted(set(first), key=lambda place: models[place]._algorithm.place()[1])
-    held_out = _held_out([models[place] for place in places], size, folds)
-    if held_out is not None:
-        losses = _run_batches(models, places, held_out, n_jobs=n_jobs, kept=kept, watch=watch)
-        return losses[:, first], np.array([fold.test.n_weighted for fold in held_out])
-    paths: dict[tuple[Any, ...], list[int]] = {}
-    for place in places:
-        path = models[place]._algorithm.recipe(*size).ranks, *models[place]._algorithm.place()[0]
-        paths.setdefault(path, []).append(place)
-    # The widest first, so that no long path is left to one process at the end.
-    groups = [paths[path] for path in sorted(paths, reverse=True)]
-    run = partial(_run, models, folds=folds, n_jobs=n_jobs, kept=kept, watch=watch)
-    losses, weights, complete = run(groups, screen=warm)
-    settled = set() if warm else set(places)
-    mean = np.average(losses, axis=0, weights=weights)
-    wanted = {min(path, key=mean.__getitem__) for path in groups}
-    while complete and (fresh := sorted(wanted - settled)):
-        again, _, complete = run([[place] for place in fresh], screen=False)
-        if not complete:
-            # Rough losses of all folds tell more than close ones of a few.
-            break
-        losses[:, fresh] = again[:, fresh]
-        settled |= wanted
+    def losses(self, *, warm: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Held-out loss of every setting (folds × settings), and the weight of each fold.
+
+        Settings that come to the same recipe are fitted once. With ``warm``, paths of rising
+        penalties are first screened: each fit is rough and starts from the one before. The best
+        setting of each path and the best few of all are then fitted on their own, until the winner
+        is one of them. Where fits go through in batches, all are fitted on their own.
+
+        Interrupted by the user who watches, the losses of the folds that are finished stand for
+        all; unwatched, the interruption goes on its way.
+        """
+        first = unique_recipes(self.models, self.size)
+        places = sorted(set(first), key=lambda place: self.models[place]._algorithm.place()[1])
+        held_out = self._held_out(places)
+        if held_out is not None:
+            losses = self._run_batches(places, held_out)
+            return losses[:, first], np.array([fold.test.n_weighted for fold in held_out])
+        paths: dict[tuple[Any, ...], list[int]] = {}
+        for place in places:
+            path = self._ranks(place), *self.models[place]._algorithm.place()[0]
+            paths.setdefault(path, []).append(place)
+        # The widest first, so that no long path is left to one process at the end.
+        groups = [paths[path] for path in sorted(paths, reverse=True)]
+        losses, weights, complete = self._run(groups, screen=warm)
+        settled = set() if warm else set(places)
         mean = np.average(losses, axis=0, weights=weights)
-        wanted = set(sorted(places, key=mean.__getitem__)[:CONFIRMED_SETTINGS])
-    return losses[:, first], weights
+        wanted = {min(path, key=mean.__getitem__) for path in groups}
+        while complete and (fresh := sorted(wanted - settled)):
+            again, _, complete = self._run([[place] for place in fresh], screen=False)
+            if not complete:
+                # Rough losses of all folds tell more than close ones of a few.
+                break
+            losses[:, fresh] = again[:, fresh]
+            settled |= wanted
+            mean = np.average(losses, axis=0, weights=weights)
+            wanted = set(sorted(places, key=mean.__getitem__)[:CONFIRMED_SETTINGS])
+        return losses[:, first], weights
 
+    def _ranks(self, place: int) -> tuple[int, int]:
+        return self.models[place]._algorithm.recipe(*self.size).ranks
 
-def _run(
-    models: Sequence[TaskModel],
-    groups: list[list[int]],
-    *,
-    folds: Callable[[], Iterator[Fold]],
-    n_jobs: int | None,
-    kept: Checkpoint,
-    watch: FitProgress,
-    screen: bool,
-) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Losses of the settings in some groups (of the others, infinity), weights of the folds.
+    def _run(self, groups: list[list[int]], *, screen: bool) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Losses of the settings in some groups (of the others, infinity), weights of the folds.
 
-    The last says whether all folds were finished before the user interrupted.
-    """
-    weights: list[float] = []
-    known: dict[tuple[int, int], list[float]] = {}
-    names: list[tuple[int, int]] = []
+        The last says whether all folds were finished before the user interrupted.
+        """
+        weights: list[float] = []
+        known: dict[tuple[int, int], list[float]] = {}
+        names: list[tuple[int, int]] = []
+        wanted: list[tuple[int, int]] = []
 
-    def name(fold: int, group: int) -> str:
-        return f"{'screened' if screen else 'fitted'} {fold}: {groups[group]}"
+        def name(fold: int, group: int) -> str:
+            return f"{'screened' if screen else 'fitted'} {fold}: {groups[group]}"
 
-    def jobs() -> Iterator[Any]:
-        for number, fold in enumerate(folds()):
-            weights.append(fold.test.weight)
-            for group, places in enumerate(groups):
-                if (found := kept.get(name(number, group))) is not None:
-                    known[number, group] = found
-                    continue
-                names.append((number, group))
-                yield delayed(Fold.losses)(fold, [models[p] for p in places], screen=screen)
-        # Reached only once all folds were handed out.
-        wanted.extend((fold, group) for fold in range(len(weights)) for group in range(len(groups)))
+        def jobs() -> Iterator[Any]:
+            for number, fold in enumerate(self.folds()):
+                weights.append(fold.test.weight)
+                for group, places in enumerate(groups):
+                    if (found := self.kept.get(name(number, group))) is not None:
+                        known[number, group] = found
+                        continue
+                    names.append((number, group))
+                    models = [self.models[place] for place in places]
+                    yield delayed(Fold.losses)(fold, models, screen=screen)
+            # Reached only once all folds were handed out.
+            wanted.extend(product(range(len(weights)), range(len(groups))))
 
-    wanted: list[tuple[int, int]] = []
-    try:
-        results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs())
-        for place, values in enumerate(watch.iterate(results, "fit on a fold")):
-            known[names[place]] = values
-            kept.save_later(name(*names[place]), values)
-            if all((names[place][0], group) in known for group in range(len(groups))):
-                kept.flush()
-            logger.info("%d fits on folds done", len(known))
-    except KeyboardInterrupt:
-        kept.flush()
-        if not watch.is_root:
-            raise
-    # A callback may end it early too.
-    complete = bool(wanted) and len(known) == len(wanted)
-    done = [all((fold, g) in known for g in range(len(groups))) for fold in range(len(weights))]
-    if screen and not any(done):
-        raise KeyboardInterrupt
-    if not complete:
-        _warn_of_interruption()
-    losses = np.full((len(weights), len(models)), np.inf)
-    for (fold, group), values in known.items():
-        losses[fold, groups[group]] = values
-    return losses[done], np.array(weights)[done], complete
+        try:
+            results = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs())
+            for place, values in enumerate(self.watch.iterate(results, "fit on a fold")):
+                known[names[place]] = values
+                self.kept.save_later(name(*names[place]), values)
+                if all((names[place][0], group) in known for group in range(len(groups))):
+                    self.kept.flush()
+                logger.info("%d fits on folds done", len(known))
+        except KeyboardInterrupt:
+            self.kept.flush()
+            if not self.watch.is_root:
+                raise
+        # A callback may end it early too.
+        complete = bool(wanted) and len(known) == len(wanted)
+        done = [all((fold, g) in known for g in range(len(groups))) for fold in range(len(weights))]
+        if screen and not any(done):
+            raise KeyboardInterrupt
+        if not complete:
+            _warn_of_interruption()
+        losses = np.full((len(weights), len(self.models)), np.inf)
+        for (fold, group), values in known.items():
+            losses[fold, groups[group]] = values
+        return losses[done], np.array(weights)[done], complete
+
+    def _held_out(self, places: list[int]) -> list[HeldOutGrams] | None:
+        """Folds as batches take them; None where batches do not serve."""
+        if self.models[0]._classification:
+            return None
+        from ..batches.batch_start import batchable
+
+        if not all(batchable(self.models[it]._algorithm.recipe(*self.size)) for it in places):
+            return None
+        found = []
+        for fold in self.folds():
+            if not fold.batched:
+                return None
+            found.append(fold.held_out)
+        return found
+
+    def _run_batches(self, places: list[int], folds: list[HeldOutGrams]) -> np.ndarray:
+        """Losses of the settings at some places (of the others, infinity) on all folds.
+
+        Settings of one rank make a batch, on a device all settings.
+        """
+        together = not isinstance(folds[0].train.gram, np.ndarray)
+        groups: dict[Any, list[int]] = {}
+        for place in places:
+            groups.setdefault(() if together else self._ranks(place), []).append(place)
+        losses = np.full((len(folds), len(self.models)), np.inf)
+        left = []
+        # The widest first, so that no long batch is left to one process at the end.
+        for _, group in sorted(groups.items(), reverse=True):
+            if (found := self.kept.get(f"batch {group}")) is not None:
+                losses[:, group] = found
+            else:
+                left.append(group)
+        jobs = (delayed(_batch)([self.models[p] for p in it], folds, together) for it in left)
+        try:
+            results = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
+            for number, values in enumerate(self.watch.iterate(results, "batch of fits")):
+                losses[:, left[number]] = values
+                self.kept.save(f"batch {left[number]}", values)
+                logger.info("%d fits on folds done", values.size)
+        except KeyboardInterrupt:
+            if not self.watch.is_root or not np.isfinite(losses).any():
+                raise
+        if not np.isfinite(losses[0, places]).all():
+            _warn_of_interruption()
+        return losses
 
 
 def _warn_of_interruption() -> None:
@@ -222,67 +264,6 @@ def _warn_of_interruption() -> None:
         "all rows; interrupt again to stop that too.",
         ConvergenceWarning,
     )
-
-
-def _held_out(
-    models: Sequence[TaskModel], size: tuple[int, int], folds: Callable[[], Iterator[Fold]]
-) -> list[HeldOutGrams] | None:
-    """Folds as batches take them; None where batches do not serve."""
-    if models[0]._classification:
-        return None
-    from ..batches.batch_start import batchable
-
-    if not all(batchable(it._algorithm.recipe(*size)) for it in models):
-        return None
-    found = []
-    for fold in folds():
-        if not fold.batched:
-            return None
-        found.append(fold.held_out)
-    return found
-
-
-def _run_batches(
-    models: Sequence[TaskModel],
-    places: list[int],
-    folds: list[HeldOutGrams],
-    *,
-    n_jobs: int | None,
-    kept: Checkpoint,
-    watch: FitProgress,
-) -> np.ndarray:
-    """Losses of the settings at some places (of the others, infinity) on all folds.
-
-    Settings of one rank make a batch, on a device all settings.
-    """
-    together = not isinstance(folds[0].train.gram, np.ndarray)
-    size = folds[0].train.n_features, folds[0].train.n_tasks
-    groups: dict[Any, list[int]] = {}
-    for place in places:
-        groups.setdefault(
-            () if together else models[place]._algorithm.recipe(*size).ranks, []
-        ).append(place)
-    losses = np.full((len(folds), len(models)), np.inf)
-    left = []
-    # The widest first, so that no long batch is left to one process at the end.
-    for _, group in sorted(groups.items(), reverse=True):
-        if (found := kept.get(f"batch {group}")) is not None:
-            losses[:, group] = found
-        else:
-            left.append(group)
-    jobs = (delayed(_batch)([models[p] for p in group], folds, together) for group in left)
-    try:
-        results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
-        for number, values in enumerate(watch.iterate(results, "batch of fits")):
-            losses[:, left[number]] = values
-            kept.save(f"batch {left[number]}", values)
-            logger.info("%d fits on folds done", values.size)
-    except KeyboardInterrupt:
-        if not watch.is_root or not np.isfinite(losses).any():
-            raise
-    if not np.isfinite(losses[0, places]).all():
-        _warn_of_interruption()
-    return losses
 
 
 def _batch(models: list[TaskModel], folds: list[HeldOutGrams], together: bool) -> np.ndarray:
@@ -297,10 +278,5 @@ def _batch(models: list[TaskModel], folds: list[HeldOutGrams], together: bool) -
     seed = int(check_random_state(models[0].random_state).randint(2**31 - 1))
     with single_blas():
         return batched_losses(
-            folds,
-            recipes,
-            first.schedule(),
-            together=together,
-            init=first.init,
-            seed=seed,
+            folds, recipes, first.schedule(), together=together, init=first.init, seed=seed
         )

@@ -63,7 +63,7 @@ def search(
     ``schema`` learns the columns of the rows; ``models`` differ in penalties and ranks only.
     Interrupted by the user, only a search that is watched makes do with the folds it has.
     """
-    from .grid import Fold, grid_losses
+    from .grid import Fold, Grid
 
     for model in models:
         model._check_parameters()
@@ -84,9 +84,7 @@ def search(
     size = data.n_features, len(columns.task)
     kept = Checkpoint.of(checkpoint, schema, data)
     with rows.side_by_side(n_jobs) as jobs:
-        losses, weights = grid_losses(
-            models, size, folds, warm=warm, n_jobs=jobs, kept=kept, watch=watch
-        )
+        losses, weights = Grid(models, size, folds, jobs, kept, watch).losses(warm=warm)
     return SearchResult(data, columns, losses, weights, unit, kept)
 
 
@@ -209,16 +207,8 @@ class CrossValidated(TaskModel):
         grid = self._grid()
         models = [self._plain(setting) for setting in grid]
         with progress_shown(self.verbose):
-            found = search(
-                self,
-                models,
-                rows,
-                cv=self.cv,
-                warm=self.warm_path,
-                n_jobs=self.n_jobs,
-                checkpoint=self.checkpoint,
-                watch=watch,
-            )
+            options = {"cv": self.cv, "warm": self.warm_path, "n_jobs": self.n_jobs}
+            found = search(self, models, rows, checkpoint=self.checkpoint, watch=watch, **options)
         best, data, columns = found.best, found.data, found.columns
         refitted = models[best]
         for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
@@ -237,11 +227,8 @@ class CrossValidated(TaskModel):
             spread = found.losses.std(axis=0) * found.unit * found.unit
         self.best_score_ = float(score[best])
         self.alpha_task_ = grid[best]["alpha_task"]
-        self.cv_results_ = {
-            "params": grid,
-            "mean_test_score": score,
-            "std_test_score": spread,
-        }
+        scores = {"mean_test_score": score, "std_test_score": spread}
+        self.cv_results_ = {"params": grid, **scores}
 
     def _restore(self, state: dict[str, Any]) -> None:
         if "best_estimator_" not in state:
