@@ -14,7 +14,7 @@ from comtl.hierarchical.posterior import Prior
 from comtl.hierarchical.task_data import TaskGrams, TaskRows, padded
 from comtl.linear import OutputColumns
 from comtl.rows.fit_input import FitInput
-from test_evidence import MEMBERS, covariances, likelihood_of, problem
+from test_evidence import MEMBERS, covariance_of, likelihood_of, problem
 
 
 def assert_close(one, other, names, share):
@@ -31,7 +31,7 @@ def assert_close(one, other, names, share):
 def test_posteriors_agree(number, features, mean_variance):
     X, y, weights, offsets, _ = problem(number, tasks=7, features=features, rows=6)
     rng = np.random.default_rng(number)
-    covariance = covariances(features, rng)[number]
+    covariance = covariance_of(MEMBERS[number], rng, features)
     noise = rng.uniform(0.3, 1.0, 7)
     prior = Prior(covariance, noise, 0.5, mean_variance)
     one = likelihood_of(X, y, weights, offsets).infer(prior)
@@ -85,7 +85,7 @@ def test_bounds_agree(number, mean_variance):
     """Step by step, with a row of no weight and tasks of different size."""
     X, y, weights, offsets, _ = problem(number, tasks=7, features=9, rows=6)
     weights[0] = 0.0
-    covariance = covariances(9, np.random.default_rng(number))[number]
+    covariance = covariance_of(MEMBERS[number], np.random.default_rng(number), 9)
     prior = Prior(covariance, np.ones(7), 1.0, mean_variance)
     summed, by_rows = (
         likelihood_of(X, y, weights, offsets, kind="classes", by_rows=way) for way in (False, True)
