@@ -11,7 +11,7 @@ import click
 from ..tables import TableModel, fit_table, read_table
 from ..tables.encoder import Encoder
 from ..tables.fitting import FORMER_MODELS, KINDS, MODELS
-from .output import column_rows, facts, headline, score_rows, score_title, show, verdict
+from .output import facts, headline, show_columns, show_scores, verdict
 from .running import (
     echo_json,
     echo_notes,
@@ -82,16 +82,14 @@ def fit(
     loaded = read_table(table, encoding=encoding, text=options["category"])
     silent = quiet or as_json
 
-    def show_columns(encoder: Encoder, notes: list[str]) -> None:
+    def seen(encoder: Encoder, notes: list[str]) -> None:
         if not silent:
-            show("Columns", ["name", "kind", "missing", "detail"], column_rows(encoder.columns))
+            show_columns(encoder.columns)
 
     if scheduler is not None:
         options["jobs"] = -1
     with on_cluster(scheduler), fits_shown("fit", not quiet) as progress:
-        model = fit_table(
-            loaded.table, score=not no_score, progress=progress, seen=show_columns, **options
-        )
+        model = fit_table(loaded.table, score=not no_score, progress=progress, seen=seen, **options)
     model = replace(model, notes=(*loaded.notes, *model.notes))
     model.save(out)
     if report is not None:
@@ -104,7 +102,7 @@ def fit(
 
 def _show(model: TableModel, out: Path, report: Path | None) -> None:
     if model.comparison is not None:
-        show(score_title(model.comparison), *score_rows(model.comparison))
+        show_scores(model.comparison)
     echo_notes(model.notes, err=False)
     click.echo(headline(model))
     if model.comparison is not None:

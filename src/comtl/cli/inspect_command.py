@@ -9,17 +9,7 @@ import click
 import numpy as np
 
 from ..tables import TableError, TableModel, load_model
-from .output import (
-    SHOWN,
-    column_rows,
-    effects,
-    facts,
-    headline,
-    score_rows,
-    score_title,
-    show,
-    verdict,
-)
+from .output import SHOWN, effects, facts, headline, show, show_columns, show_scores, verdict
 from .running import echo_json, echo_notes, json_option, plain_errors
 
 
@@ -64,21 +54,18 @@ def model_summary(model: TableModel) -> dict[str, Any]:
 def show_model(model: TableModel, summary: dict[str, Any]) -> None:
     """Print the summary of a model."""
     click.echo(headline(model))
-    show("Columns", ["name", "kind", "missing", "detail"], column_rows(model.encoder.columns))
+    show_columns(model.encoder.columns)
     if model.comparison is not None:
-        show(score_title(model.comparison), *score_rows(model.comparison))
+        show_scores(model.comparison)
         click.echo(verdict(model.comparison, model.model))
     show(
         f"Strongest features (change of the {_scale(model)} for one standard deviation)",
         ["feature", "mean over tasks", "spread over tasks"],
-        [
-            [one["feature"], f"{one['mean_effect']:.3g}", f"{one['spread_over_tasks']:.3g}"]
-            for one in summary["strongest"]
-        ],
+        [list(one.values()) for one in summary["strongest"]],
     )
     if len(summary["task_groups"]) > 1:
         rows = [
-            [str(number), str(len(tasks)), ", ".join(map(str, tasks[:8].tolist()))]
+            [number, len(tasks), ", ".join(map(str, tasks[:8].tolist()))]
             for number, tasks in enumerate(summary["task_groups"])
         ]
         show("Clusters of tasks", ["cluster", "tasks", "such as"], rows)
@@ -149,8 +136,5 @@ def show_task(model: TableModel, summary: dict[str, Any]) -> None:
     show(
         f"Features (change of the {_scale(model)} for one standard deviation)",
         ["feature", "this task", "mean of all tasks"],
-        [
-            [one["feature"], f"{one['effect']:.3g}", f"{one['mean_effect']:.3g}"]
-            for one in summary["effects"][:SHOWN]
-        ],
+        [list(one.values()) for one in summary["effects"][:SHOWN]],
     )

@@ -37,15 +37,16 @@ VERDICTS = {
 """One sentence for each kind of verdict."""
 
 
-def show(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; columns of numbers are right-aligned."""
+def show(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table, floats to three digits; columns of numbers are right-aligned."""
     table = Table(box=SIMPLE_HEAD)
+    lines = [[f"{one:.3g}" if isinstance(one, float) else str(one) for one in row] for row in rows]
     for column, name in enumerate(header):
-        numbers = all(not row[column].strip("0123456789.,+-e% ") for row in rows)
+        numbers = all(not line[column].strip("0123456789.,+-e% ") for line in lines)
         table.add_column(name, justify="right" if numbers else "left", overflow="fold")
-    for row in rows:
+    for line in lines:
         # Text, so that names in square brackets are not read as markup.
-        table.add_row(*map(Text, row))
+        table.add_row(*map(Text, line))
     out = Console()
     if not out.is_terminal:
         out = Console(width=max(out.width, LEAST_WIDTH))
@@ -53,8 +54,8 @@ def show(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> No
     out.print(table)
 
 
-def column_rows(columns: Sequence[Column]) -> list[list[str]]:
-    """Name, kind, missing values and details of columns."""
+def show_columns(columns: Sequence[Column]) -> None:
+    """Print name, kind, missing values and details of columns."""
     rows = []
     for column in columns:
         detail = f"median {column.fill:g}"
@@ -63,14 +64,13 @@ def column_rows(columns: Sequence[Column]) -> list[list[str]]:
             detail = f"{len(column.levels):,} levels: {some}"
         elif column.kind == "yes/no":
             detail = f"{column.levels[1]} is 1, {column.levels[0]} is 0"
-        rows.append(
-            [column.name, column.kind, f"{column.missing:,}" * bool(column.missing), detail]
-        )
-    return rows
+        missing = f"{column.missing:,}" if column.missing else ""
+        rows.append([column.name, column.kind, missing, detail])
+    show("Columns", ["name", "kind", "missing", "detail"], rows)
 
 
-def score_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of the held-out scores."""
+def show_scores(comparison: Comparison) -> None:
+    """Print the held-out scores of a model and of the reference models."""
     accuracy = comparison.accuracy
     header = ["", comparison.metric, *(["accuracy"] if accuracy else []), "what it is"]
     phrases = MODEL_PHRASES | ({"mean": "shares of the classes"} if accuracy else {})
@@ -78,13 +78,8 @@ def score_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     for name, error in comparison.overall.items():
         share = [f"{100 * accuracy[name]:.1f} %"] if accuracy else []
         rows.append([name, f"{error:.4g}", *share, phrases[name]])
-    return header, rows
-
-
-def score_title(comparison: Comparison) -> str:
-    """Heading of the held-out scores."""
-    rows = int(comparison.test_rows.sum())
-    return f"On {rows:,} held-out rows ({comparison.metric}: lower is better)"
+    count = int(comparison.test_rows.sum())
+    show(f"On {count:,} held-out rows ({comparison.metric}: lower is better)", header, rows)
 
 
 def verdict(comparison: Comparison, model: str = "auto") -> str:
