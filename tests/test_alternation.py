@@ -69,14 +69,6 @@ def test_every_solver_is_reached(penalties, limits, fit, solvers, monkeypatch):
     assert [start.sweep, *(step.sweep for step in sweeps)] == [0, 1, 2, 3]
 
 
-def test_size_decides_between_the_dense_solver_and_conjugate_gradients():
-    solvers = {}
-    for P in (5, 60):
-        recipe = Recipe({"F": 0.1, "G": 1.0}, (3, 3))
-        solvers[P] = run(problem(0, P, 6, 10).rows(), recipe, Schedule(max_iter=1))[-1].solvers["F"]
-    assert solvers == {5: "dense", 60: "cg"}
-
-
 def test_objective_is_the_loss_plus_every_penalty():
     data = problem(0, 12, 6, 10)
     steps = small_run({"F": 0.1, "S": Ridge(0.4), "G": 1.0}, (3, 2), shared=0.7)

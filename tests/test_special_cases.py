@@ -106,21 +106,6 @@ def test_holding_the_other_factor_gives_mtfl_and_mtrl(side, shape, strength):
     assert_allclose(W, best, atol=1e-3 * np.abs(best).max())
 
 
-def test_mtfl_and_mtrl_are_one_function_of_the_weights():
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        W = rng.standard_normal((5, 5))
-        one, other = (resting_relation(0.7, factor, 0.03).value(factor) for factor in (W, W.T))
-        assert_allclose(one, other, rtol=1e-12)
-    data = problem(2, 5, 5, 8)
-    (one, W), (other, V) = (held_fit(data, side, 0.3, 0.05) for side in "FG")
-    assert_allclose(one, other, rtol=1e-8)
-    assert_allclose(W, V, atol=1e-3 * np.abs(W).max())
-
-
-# ---- ridge on both factors is the trace norm ----------------------------------------------------
-
-
 def trace_norm_optimum(data, strength, steps=4_000):
     """Solution of ``loss + strength ‖W‖_*`` by accelerated singular value thresholding."""
     P, T = data.X.shape[1], len(data.offsets) - 1
@@ -139,17 +124,6 @@ def trace_norm_optimum(data, strength, steps=4_000):
         ahead = fresh + (momentum - 1.0) / following * (fresh - W)
         W, momentum = fresh, following
     return loss_and_gradient(data, W)[0] + strength * singular_values(W).sum(), W
-
-
-@pytest.mark.parametrize("strengths", [(0.5, 2.0), (5.0, 20.0)])
-def test_ridge_on_both_factors_is_the_trace_norm(strengths):
-    data = problem(3, 6, 5, 8)
-    lam1, lam2 = strengths
-    recipe = Recipe({"F": Ridge(lam1), "G": Ridge(lam2)}, (5, 5), intercept=False)
-    step = last(data.rows(), recipe)
-    expected, best = trace_norm_optimum(data, 2.0 * (lam1 * lam2) ** 0.5)
-    assert_allclose(step.objective, expected, rtol=1e-6)
-    assert_allclose(step.state.factors.coef, best, atol=1e-3 * np.abs(best).max())
 
 
 # ---- Schatten quasi-norms -----------------------------------------------------------------------

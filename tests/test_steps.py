@@ -80,14 +80,12 @@ def tail(data, state):
 
 def dense_penalty(penalty, factor, width):
     """Hessian on the flat (row-major) factor, by the inverse of the dense relation."""
+    if isinstance(penalty, Ridge):
+        return 2.0 * penalty.strength * np.eye(factor.size)
+    inverse = 2.0 * penalty.strength * np.linalg.inv(penalty.relation.toarray())
     if isinstance(penalty, AcrossColumns):
-        inverse = np.linalg.inv(penalty.relation.toarray())
-        return np.kron(np.eye(len(factor)), 2.0 * penalty.strength * inverse)
-    if isinstance(penalty, LearnedRelation):
-        inverse = np.linalg.inv(penalty.relation.toarray())
-    else:
-        inverse = np.eye(len(factor))
-    return np.kron(2.0 * penalty.strength * inverse, np.eye(width))
+        return np.kron(np.eye(len(factor)), inverse)
+    return np.kron(inverse, np.eye(width))
 
 
 def explicit_features(data, state, loss, factor=True):
@@ -284,10 +282,8 @@ def test_intercept_step_goes_to_the_minimum(intercept_penalty):
     point = intercept_step(slopes, expansion.curvature_sums, state)
     columns, penalty = tail(data, state.at(point))
     _, slope, _ = cell_derivatives(data, state.at(point), fit.loss)
-    now = np.r_[
-        point.random_intercepts if state.has_random_intercepts else [],
-        [point.offset] * state.intercept,
-    ]
+    deviations = point.random_intercepts if state.has_random_intercepts else []
+    now = np.r_[deviations, [point.offset] * state.intercept]
     assert_allclose(columns.T @ slope + penalty @ now, 0.0, atol=1e-9)
     assert (point is state.factors) == (intercept_penalty is None)
 
@@ -300,9 +296,8 @@ def test_tasks_beyond_doubt_have_no_say_in_the_pooling_of_intercepts(size):
 
     def intercept_penalty(deviations):
         state = plain.at(plain.factors.with_(random_intercepts=deviations))
-        return intercept_pooling(
-            fit.quadratic_at(state.factors).task_quadratic(state.factors.F), fit, state
-        )
+        quadratic = fit.quadratic_at(state.factors).task_quadratic(state.factors.F)
+        return intercept_pooling(quadratic, fit, state)
 
     usual = intercept_penalty(np.zeros(5))
     assert 0.0 < usual < np.inf

@@ -39,10 +39,7 @@ def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[It
 def resume(datafit: Datafit, step: Iteration, schedule: Schedule) -> Iterator[Iteration]:
     """Yield what comes after a sweep of :func:`alternate`, as if it had gone on."""
     while not step.converged and step.sweep < schedule.max_iter:
-        start = step.last if schedule.extrapolate else None
-        state, expansion, step_length = _extrapolated(
-            datafit, start, step.state, step.objective, step.step_length
-        )
+        state, expansion, step_length = _extrapolated(datafit, step, schedule)
         before = replace(step, step_length=step_length)
         step = _next(datafit, expansion, state, before, schedule)
         yield step
@@ -63,13 +60,14 @@ def _next(
 
 
 def _extrapolated(
-    datafit: Datafit, last: Factors | None, state: State, objective: float, step_length: StepLength
+    datafit: Datafit, step: Iteration, schedule: Schedule
 ) -> tuple[State, LocalQuadratic, StepLength]:
     """Extrapolate the sweep that began at the last factors, if that lowers the objective."""
-    if last is not None and state.is_annealed:
-        ahead = extrapolate(last, state, step_length.share)
+    state, step_length = step.state, step.step_length
+    if schedule.extrapolate and step.last is not None and state.is_annealed:
+        ahead = extrapolate(step.last, state, step_length.share)
         there = datafit.quadratic_at(ahead.factors)
-        if there.value_with(feature_mixing(ahead)) + ahead.regularizer < objective:
+        if there.value_with(feature_mixing(ahead)) + ahead.regularizer < step.objective:
             return ahead, there, step_length.after(True)
         step_length = step_length.after(False)
     return state, datafit.quadratic_at(state.factors), step_length
@@ -113,10 +111,11 @@ def _sweep(
         quadratic = _moved(datafit, quadratic, before, state)
     # From here on the weights stay, and with them the loss.
     state = balance_step(state)
-    for name, penalty in state.penalties.items():
-        factor = getattr(state.factors, name)
-        lower = penalty.annealed(factor, schedule.shrink, schedule.smoothing)
-        state = state.penalized(**{name: lower})
+    lower = {
+        name: penalty.annealed(getattr(state.factors, name), schedule.shrink, schedule.smoothing)
+        for name, penalty in state.penalties.items()
+    }
+    state = state.with_(penalties=lower)
     return update_pooling(datafit, state, quadratic), quadratic.value, solvers
 
 

@@ -51,11 +51,8 @@ def bare_state(
     xp = namespace(like)
     held = {name: xp.asarray(it, dtype=like.dtype) for name, it in (recipe.fixed or {}).items()}
     penalties = {name: choose_penalty(entry) for name, entry in recipe.penalties.items()}
-    point = factors
-    if point is None:
-        point = empty_factors(datafit, *recipe.ranks, "S" in recipe.penalties, like)
     bare = State(
-        point,
+        factors or empty_factors(datafit, recipe, like),
         penalties,
         frozenset(penalties),
         recipe.shared,
@@ -122,18 +119,15 @@ POWERS, EXTRA = 4, 8
 """Passes and spare columns of the spectral start; see benchmarks/bench_engine.md."""
 
 
-def empty_factors(datafit: Datafit, K1: int, K2: int, core: bool, like: Array) -> Factors:
+def empty_factors(datafit: Datafit, recipe: Recipe, like: Array) -> Factors:
     """All unknowns at zero."""
-    xp = namespace(like)
-    P, T = datafit.n_features, datafit.n_tasks
-    return Factors(
-        xp.zeros((P, K1), dtype=like.dtype),
-        xp.zeros((K1, K2), dtype=like.dtype) if core else None,
-        xp.zeros((T, K2), dtype=like.dtype),
-        xp.zeros(P, dtype=like.dtype),
-        0.0,
-        xp.zeros(T, dtype=like.dtype),
-    )
+    P, T, (K1, K2) = datafit.n_features, datafit.n_tasks, recipe.ranks
+
+    def zeros(*shape: int) -> Array:
+        return namespace(like).zeros(shape, dtype=like.dtype)
+
+    core = zeros(K1, K2) if "S" in recipe.penalties else None
+    return Factors(zeros(P, K1), core, zeros(T, K2), zeros(P), 0.0, zeros(T))
 
 
 def spectral_triple(
@@ -232,5 +226,4 @@ def _feasible(factor: Array, penalty: Penalty, rng: np.random.Generator) -> Arra
     labels = cluster_rows(points, points.shape[1], int(rng.integers(2**31 - 1)))
     member = np.full(points.shape, 0.2, dtype=points.dtype)
     member[np.arange(len(labels)), labels] += 1.0
-    xp = namespace(factor)
-    return penalty.prox(xp.asarray(member), 1e-12)
+    return penalty.prox(namespace(factor).asarray(member), 1e-12)
