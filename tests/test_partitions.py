@@ -168,6 +168,15 @@ def test_targets_of_two_dimensions(gaps, kind):
     assert part.score(dX, dY) == pytest.approx(whole.score(X, Y))
 
 
+def test_scores_are_those_of_the_loss(table):
+    X, y, task, weights = table
+    counts = np.floor(np.exp(0.3 * y))
+    model = BiFactorRegressor(2, loss="poisson", max_iter=4, random_state=0)
+    expected = model.fit(X, counts, task=task).score(X, counts, task=task, sample_weight=weights)
+    dX, dy, dt, dw = cut(130, X, counts, task, weights)
+    assert model.score(dX, dy, task=dt, sample_weight=dw) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("structure", ["intercept", "isotropic", "diagonal", "full", "factor"])
 def test_hierarchical(table, structure):
     X, y, task, weights = table

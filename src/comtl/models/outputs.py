@@ -317,12 +317,11 @@ def mean_over_columns(
         )
     weights = None
     if sample_weight is not None and not np.isscalar(sample_weight):
-        weights = np.asarray(sample_weight)
+        weights = np.broadcast_to(np.reshape(sample_weight, (len(truth), -1)), truth.shape)
     values = []
     for column, gaps in enumerate(missing.T):
         kept = ~gaps
         if kept.sum() >= least:
-            own = weights[:, column] if weights is not None and weights.ndim == 2 else weights
-            share = None if own is None else own[kept]
+            share = None if weights is None else weights[kept, column]
             values.append(metric(truth[kept, column], guess[kept, column], sample_weight=share))
     return float(np.mean(values)) if values else float("nan")
