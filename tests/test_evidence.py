@@ -42,9 +42,6 @@ class Spiked(CovarianceFamily):
         matrix[-1, -1] = moment[-1, -1]
         return matrix
 
-    def groups(self, size):
-        return np.append(np.zeros(size - 1, dtype=int), 1)
-
 
 MEMBERS = [InterceptOnly(), Diagonal(), Isotropic(), Factor(1), Full(), Spiked()]
 FAMILIES = [*MEMBERS, Full(prior_weight=1.0), Factor(2)]

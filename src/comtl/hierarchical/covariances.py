@@ -122,9 +122,11 @@ class CovarianceFamily(ABC):
     def project(self, moment: np.ndarray) -> np.ndarray:
         """Member of the family with the highest likelihood where ``E[u uᵀ]`` is ``moment``."""
 
-    @abstractmethod
     def groups(self, size: int) -> np.ndarray:
-        """Number of the group of each effect: the family allows a scale for every group."""
+        """Number of the group of each effect: the family allows a scale for every group, which are
+        the slopes and the intercept unless it says otherwise.
+        """
+        return np.append(np.zeros(size - 1, dtype=np.intp), 1)
 
     def with_prior(self, start: EffectCovariance) -> Self:
         """Return the family with the prior that goes with a start of the fit."""
@@ -168,9 +170,6 @@ class InterceptOnly(CovarianceFamily):
         matrix[-1, -1] = moment[-1, -1]
         return matrix
 
-    def groups(self, size: int) -> np.ndarray:
-        return np.zeros(size, dtype=np.intp)
-
 
 class Isotropic(CovarianceFamily):
     """One variance for all slopes."""
@@ -179,9 +178,6 @@ class Isotropic(CovarianceFamily):
         variances = moment.diagonal().copy()
         variances[:-1] = variances[:-1].mean()
         return np.diag(variances)
-
-    def groups(self, size: int) -> np.ndarray:
-        return np.append(np.zeros(size - 1, dtype=np.intp), 1)
 
 
 class Diagonal(CovarianceFamily):
@@ -206,7 +202,7 @@ class Full(Diagonal):
         return replace(self, center=np.diagonal(start.matrix).copy())
 
 
-class Factor(Isotropic):
+class Factor(CovarianceFamily):
     """Some directions of the slopes, and one variance around them (a factor analysis)."""
 
     refines = True
