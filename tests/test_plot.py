@@ -239,15 +239,12 @@ def test_sensitivity_of_one_rank_is_a_line():
     np.testing.assert_allclose(ax.lines[0].get_ydata(), -search.cv_results_["mean_test_score"])
 
 
-@pytest.mark.parametrize("draw", [plot.coclusters, plot.task_relation, plot.history])
-def test_errors_name_what_to_pass(draw):
-    with pytest.raises(TypeError, match="model must be a fitted estimator"):
-        draw("model")
-    with pytest.raises(ValueError, match="not fitted"):
-        draw(BiFactorRegressor())
-
-
 def test_errors_name_the_argument(model):
+    for draw in (plot.coclusters, plot.task_relation, plot.history):
+        with pytest.raises(TypeError, match="model must be a fitted estimator"):
+            draw("model")
+        with pytest.raises(ValueError, match="not fitted"):
+            draw(BiFactorRegressor())
     with pytest.raises(TypeError, match="search must be a fitted"):
         plot.sensitivity(model)
     with pytest.raises(TypeError, match="comparison must be"):

@@ -18,24 +18,30 @@ MOST_DOTS = 2000
 
 @dataclass(frozen=True)
 class Frame:
-    """Ranges of two axes on a drawing of fixed size."""
+    """Ranges of two axes on a drawing of fixed size, and places of values on it."""
 
     across: tuple[float, float]
     up: tuple[float, float]
 
     def x(self, value: float) -> float:
-        """Place of a value on the horizontal axis."""
         low, high = self.across
         return round(LEFT + (WIDTH - LEFT - RIGHT) * (value - low) / (high - low), 1)
 
     def y(self, value: float) -> float:
-        """Place of a value on the vertical axis."""
         low, high = self.up
         return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - low) / (high - low), 1)
 
-    def path(self, x: Sequence[float], y: Sequence[float]) -> str:
-        """Points of a line."""
-        return " ".join(f"{self.x(a)},{self.y(b)}" for a, b in zip(x, y, strict=True))
+    def line(self, kind: str, x: Sequence[float], y: Sequence[float]) -> str:
+        """Line through points, with the look of its kind."""
+        points = " ".join(f"{self.x(a)},{self.y(b)}" for a, b in zip(x, y, strict=True))
+        return f'<polyline class="{kind}" points="{points}"/>'
+
+    def dot(self, kind: str, x: float, y: float, radius: float, hint: str) -> str:
+        """Dot with the look of its kind, and a text that the pointer shows."""
+        return (
+            f'<circle class="{kind}" cx="{self.x(x)}" cy="{self.y(y)}" r="{radius}">'
+            f"<title>{escape(hint)}</title></circle>"
+        )
 
     def drawn(self, title: str, x_label: str, y_label: str, inside: str) -> str:
         """Drawing with axes around what is inside."""
@@ -98,14 +104,11 @@ def scatter(
     known = known[np.argsort(np.abs(signs[known]), kind="stable")]
     both = padded_range(np.concatenate([own[known], other[known]]))
     frame = Frame(both, both)
-    inside = [f'<polyline class="guide" points="{frame.path(both, both)}"/>']
+    inside = [frame.line("guide", both, both)]
     kinds = {1: "gain", -1: "loss", 0: "level"}
     for task in known.tolist():
         hint = f"{names[task]}: model {own[task]:.4g}, {label} {other[task]:.4g}"
-        inside.append(
-            f'<circle class="{kinds[int(signs[task])]}" cx="{frame.x(other[task])}" '
-            f'cy="{frame.y(own[task])}" r="3.4"><title>{escape(hint)}</title></circle>'
-        )
+        inside.append(frame.dot(kinds[int(signs[task])], other[task], own[task], 3.4, hint))
     title = f"Error of each task: this model against {label}. Below the line this model is better."
     return frame.drawn(title, f"error, {label}", "error, this model", "".join(inside))
 
@@ -113,13 +116,11 @@ def scatter(
 def calibration(nominal: np.ndarray, coverage: np.ndarray) -> str:
     """Observed against nominal coverage of the intervals."""
     frame = Frame((0.0, 1.0), (0.0, 1.0))
-    inside = '<polyline class="guide" points="' + frame.path((0.0, 1.0), (0.0, 1.0)) + '"/>'
-    inside += f'<polyline class="line" points="{frame.path(nominal.tolist(), coverage.tolist())}"/>'
+    inside = frame.line("guide", frame.across, frame.up)
+    inside += frame.line("line", nominal.tolist(), coverage.tolist())
     for level, share in zip(nominal.tolist(), coverage.tolist(), strict=True):
-        inside += (
-            f'<circle class="dot" cx="{frame.x(level)}" cy="{frame.y(share)}" r="3.6">'
-            f"<title>nominal {100 * level:.0f} %, observed {100 * share:.1f} %</title></circle>"
-        )
+        hint = f"nominal {100 * level:.0f} %, observed {100 * share:.1f} %"
+        inside += frame.dot("dot", level, share, 3.6, hint)
     title = "Observed against nominal coverage of the prediction intervals on held-out targets."
     return frame.drawn(title, "nominal coverage", "observed coverage", inside)
 
@@ -128,6 +129,5 @@ def history(past: FitHistory) -> str:
     """Objective by step."""
     known = np.flatnonzero(np.isfinite(past.values))
     frame = Frame((0.0, max(1.0, len(past.values) - 1.0)), padded_range(past.values))
-    points = frame.path(known.tolist(), past.values[known].tolist())
-    inside = f'<polyline class="line" points="{points}"/>'
+    inside = frame.line("line", known.tolist(), past.values[known].tolist())
     return frame.drawn(f"{past.label} by {past.step}", past.step, past.label, inside)
