@@ -1,4 +1,4 @@
-"""The array namespace of the data, and the few operations the array API lacks.
+"""The array namespace of the data, what the array API lacks, and products of rows by blocks.
 
 The engine is written against the array API standard, so that it follows whatever library the
 rows came in, on the device where they lie. This is the only room that may name a library.
@@ -32,15 +32,8 @@ DENSE_SIDE = 1_500
 DENSE_BYTES = 256 * 2**20
 
 __all__ = ["DENSE_BYTES", "DENSE_SIDE", "TALL", "dot", "norm", "orthonormal", "positive"]
-__all__ += [
-    "DeviceCSR",
-    "project_simplex",
-    "row_dots",
-    "take",
-    "take_pairs",
-    "weighted_mean",
-    "with_ones",
-]
+__all__ += ["project_simplex", "row_dots", "weighted_mean", "with_ones"]
+__all__ += ["DeviceCSR", "take", "take_pairs"]
 __all__ += ["padded_index", "segment_codes", "segment_forms", "segment_gram", "segment_sum"]
 __all__ += ["Array", "asarray_like", "device_name", "is_device_sparse", "namespace"]
 __all__ += ["on_device", "to_numpy"]

@@ -136,7 +136,7 @@ class _Targets:
 def _read_targets(schema: TaskModel, rows: FitInput, data: Observations) -> _Targets:
     y = to_numpy(rows.y)
     values, missing = read_numbers(y, np.dtype(float)) if data.classes is None else read_classes(y)
-    weights = read_weights(to_numpy(rows.sample_weight), values.shape, np.dtype(float))
+    weights = read_weights(to_numpy(rows.sample_weight), values.shape)
     # The weight of a row is that of each of its observations.
     weights = np.where(missing.T, 0.0, weights.T).T
     if data.multi_output:

@@ -97,27 +97,6 @@ def device_target(y: Any, X: Array) -> tuple[Array, np.ndarray]:
     return target, to_numpy(xp.isnan(target))
 
 
-def device_weights(sample_weight: Any, shape: tuple[int, ...], X: Array) -> Array:
-    """Weights for a y of this shape beside the rows."""
-    xp, n_rows = namespace(X), shape[0]
-    if sample_weight is None:
-        return xp.ones(n_rows, dtype=X.dtype)
-    if np.isscalar(sample_weight):
-        weights = xp.ones(n_rows, dtype=X.dtype) * sample_weight
-    else:
-        held = sample_weight if on_device(sample_weight) else np.asarray(sample_weight)
-        weights = asarray_like(held, X, X.dtype)
-    if tuple(weights.shape) not in {(n_rows,), tuple(shape)}:
-        raise ValueError(
-            f"sample_weight has the shape {tuple(weights.shape)}, expected ({n_rows},)"
-            + (f" or that of y, {tuple(shape)}." if len(shape) == 2 else ", one for each row.")
-        )
-    check_device_finite(weights, "sample_weight")
-    if bool(xp.any(weights < 0)):
-        raise ValueError("sample_weight holds negative values; weights must be zero or positive.")
-    return weights
-
-
 def check_device_finite(values: Array, name: str = "X") -> None:
     """Refuse NaN and infinity, block by block on the device."""
     values = values.data if is_device_sparse(values) else values

@@ -9,9 +9,9 @@ from sklearn.utils import assert_all_finite, check_array, check_consistent_lengt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from ..arrays import on_device, to_numpy
+from ..arrays import Array, asarray_like, namespace, on_device, to_numpy
 from ..phrases import some
-from .device_reading import check_device_finite, device_rows, device_target, device_weights
+from .device_reading import check_device_finite, device_rows, device_target
 from .frames import (
     as_array,
     column_names,
@@ -25,6 +25,7 @@ from .frames import (
 from .observations import Matrix, Observations
 
 _LARGEST_INT = np.iinfo(np.int64).max
+_HOST_FLOATS = np.empty(0)
 
 
 def read_training(
@@ -53,10 +54,7 @@ def read_training(
     else:
         target, missing = read_numbers(to_numpy(y), X.dtype)
     check_consistent_length(X, target)
-    if on_device(X):
-        weights = device_weights(sample_weight, target.shape, X)
-    else:
-        weights = read_weights(to_numpy(sample_weight), target.shape, X.dtype)
+    weights = read_weights(sample_weight, target.shape, X)
     if target.ndim == 1:
         data = Observations.of_rows(X, target, weights, labels)
     elif labels is None:
@@ -144,25 +142,36 @@ def read_numbers(y: Any, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     return target, np.isnan(target)
 
 
-def read_weights(sample_weight: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Read weights for a y of this shape: one a row, or for a 2-D y also one a cell."""
-    n_rows = shape[0]
+def read_weights(
+    sample_weight: Any, shape: tuple[int, ...], like: Array = _HOST_FLOATS
+) -> np.ndarray:
+    """Read weights for a y of this shape, one a row or for a 2-D y one a cell, beside ``like``."""
+    xp, shape, n_rows = namespace(like), tuple(shape), shape[0]
     if sample_weight is None:
-        return np.ones(n_rows, dtype=dtype)
+        return xp.ones(n_rows, dtype=like.dtype)
     if np.isscalar(sample_weight):
-        sample_weight = np.full(n_rows, sample_weight, dtype=dtype)
-    weights = check_array(sample_weight, ensure_2d=False, dtype=dtype, input_name="sample_weight")
+        sample_weight = np.full(n_rows, sample_weight, dtype=float)
+    if on_device(like):
+        weights = asarray_like(sample_weight, like, like.dtype)
+        check_device_finite(weights, "sample_weight")
+    else:
+        options = {"dtype": like.dtype, "ensure_2d": False, "input_name": "sample_weight"}
+        weights = check_array(to_numpy(sample_weight), **options)
     if weights.ndim > len(shape):
         raise ValueError(
             f"Sample weights must be 1D array or scalar, got {weights.ndim}D array: sample_weight "
             f"must be a number or have the shape ({n_rows},)."
         )
-    if weights.shape not in {(n_rows,), shape}:
+    if tuple(weights.shape) not in {(n_rows,), tuple(shape)}:
         raise ValueError(
-            f"sample_weight has the shape {weights.shape}, expected ({n_rows},)"
-            + (f" or that of y, {shape}." if len(shape) == 2 else ", one weight for each row.")
+            f"sample_weight has the shape {tuple(weights.shape)}, expected ({n_rows},)"
+            + (
+                f" or that of y, {tuple(shape)}."
+                if len(shape) == 2
+                else ", one weight for each row."
+            )
         )
-    if (weights < 0).any():
+    if bool(xp.any(weights < 0)):
         raise ValueError("sample_weight holds negative values; weights must be zero or positive.")
     return weights
 
