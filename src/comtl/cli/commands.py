@@ -22,10 +22,10 @@ from .running import (
     echo_json,
     echo_notes,
     encoding_option,
+    file_option,
     fits_shown,
     json_option,
     plain_errors,
-    require_file,
 )
 
 GROUP = "comtl.commands"
@@ -34,9 +34,7 @@ GROUP = "comtl.commands"
 @click.command("adapt", short_help="Add new tasks to a model.")
 @click.argument("model")
 @click.argument("table")
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="File of the new model."
-)
+@file_option("--out", required=True, help="File of the new model.")
 @encoding_option
 @json_option
 @plain_errors()
@@ -46,7 +44,6 @@ def adapt(model: str, table: str, out: Path, encoding: str | None, as_json: bool
     The other tasks of MODEL stay the same. Models by --model bifactor, trifactor, pooled and
     separate can be adapted.
     """
-    require_file(out)
     fitted = load_model(model)
     loaded = read_table(table, encoding=encoding, text=fitted.text_columns)
     adapted = fitted.adapt(loaded.table)
@@ -60,12 +57,7 @@ def adapt(model: str, table: str, out: Path, encoding: str | None, as_json: bool
 
 @click.command("report", short_help="Write an HTML report of a model.")
 @click.argument("model")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("report.html"),
-    help="File of the report.",
-)
+@file_option("--out", default=Path("report.html"), help="File of the report.")
 @click.option("--data", metavar="TABLE", help="Table for a comparison with reference models.")
 @encoding_option
 @plain_errors()
@@ -74,7 +66,6 @@ def report(model: str, out: Path, data: str | None, encoding: str | None) -> Non
 
     The scores are those of comtl fit on held-out rows; with --data they are computed again.
     """
-    require_file(out)
     fitted = load_model(model)
     if data is not None:
         loaded = read_table(data, encoding=encoding, text=fitted.text_columns)

@@ -16,11 +16,11 @@ from .running import (
     echo_json,
     echo_notes,
     encoding_option,
+    file_option,
     fits_shown,
     json_option,
     on_cluster,
     plain_errors,
-    require_file,
 )
 
 
@@ -37,10 +37,8 @@ class _Model(click.Choice):
 @click.option("--target", required=True, metavar="COL", help="Column to predict.")
 @click.option("--model", type=_Model(MODELS), default="auto", help="Model.")
 @click.option("--kind", type=click.Choice(KINDS), default="auto", help="Kind of problem.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("model.comtl"), help="File of the model."
-)
-@click.option("--report", type=click.Path(path_type=Path), help="File of an HTML report.")
+@file_option("--out", default=Path("model.comtl"), help="File of the model.")
+@file_option("--report", help="File of an HTML report.")
 @click.option("--drop", multiple=True, metavar="COL", help="Leave a column out. May be repeated.")
 @click.option("--category", multiple=True, metavar="COL", help="Treat a column as a category.")
 @click.option("--number", multiple=True, metavar="COL", help="Treat a column as numbers.")
@@ -75,8 +73,6 @@ def fit(
     Prints the type of each column, and compares the model with reference models on held-out rows.
     Predict with: comtl predict model.comtl new.csv
     """
-    require_file(out)
-    require_file(report)
     if report is not None and report.suffix.lower() not in (".html", ".htm"):
         raise click.ClickException(f"--report writes HTML: name a file with .html, not {report}.")
     loaded = read_table(table, encoding=encoding, text=options["category"])

@@ -12,17 +12,14 @@ from ..saving.atomic import write_atomically
 from ..tables import TableError, TableModel, load_model, read_table
 from ..tables.table_model import PreparedRows
 from ..tables.values import as_table, require_columns
-from .running import echo_json, echo_notes, encoding_option, json_option, plain_errors, require_file
+from .running import echo_json, echo_notes, encoding_option, file_option, json_option, plain_errors
 
 
 @click.command("predict", short_help="Predict the rows of a table.")
 @click.argument("model")
 @click.argument("table")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="CSV, TSV or parquet file of the predictions.",
-    show_default="CSV on stdout",
+@file_option(
+    "--out", help="CSV, TSV or parquet file of the predictions.", show_default="CSV on stdout"
 )
 @click.option(
     "--interval",
@@ -63,7 +60,6 @@ def predict(
     Writes the task and the prediction of each row of TABLE, in its order, and what the options
     add. Notes go to stderr.
     """
-    require_file(out)
     fitted = load_model(model)
     text = (*fitted.text_columns, *identifiers)
     loaded = read_table(table, encoding=encoding, text=text)

@@ -89,10 +89,14 @@ def plain_errors() -> Iterator[None]:
             raise click.ClickException(message) from error
 
 
-def require_file(path: Path | None) -> None:
-    """Refuse a path that cannot be written, before any work is done."""
+def file_option(name: str, **settings: Any) -> Any:
+    """Option that names a file to write; it is checked before any work is done."""
+    return click.option(name, type=click.Path(path_type=Path), callback=_writable, **settings)
+
+
+def _writable(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
     if path is None:
-        return
+        return None
     if path.is_dir():
         raise click.ClickException(f"{path} is a folder; name a file in it.")
     if not path.parent.is_dir():
@@ -104,6 +108,7 @@ def require_file(path: Path | None) -> None:
             f"{path} cannot be written: you may not write to the folder {path.parent}; name "
             "another one."
         )
+    return path
 
 
 @contextmanager
