@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from .registry import ModelFileError
 
@@ -68,3 +68,22 @@ def load(path: str | os.PathLike[str]) -> Any:
         return Unpacker(arrays).unpack(json.loads(text))
     except (ValueError, RecursionError, MemoryError) as error:
         raise ModelFileError(f"{path} holds no model that can be read: {error}") from None
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees the old one or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with fresh.open("wb") as file:
+            file.write(content)
+            to_disk(file)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def to_disk(file: IO[Any]) -> None:
+    """Flush a file to disk."""
+    file.flush()
+    os.fsync(file.fileno())

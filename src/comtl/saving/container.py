@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .atomic import write_atomically
+from . import write_atomically
 from .registry import ModelFileError
 
 FORMAT, VERSION = "comtl", 1
