@@ -46,21 +46,15 @@ def test_posteriors_agree(number, features, mean_variance):
     assert_allclose(other.score_variances, forms, atol=1e-9)
 
 
-def few_rows():
-    """Sixteen tasks of five rows each on twelve features."""
-    rng = np.random.default_rng(0)
-    X, task = rng.normal(size=(80, 12)), np.repeat(np.arange(16), 5)
-    W = rng.normal(size=12) + 0.5 * rng.normal(size=(16, 12))
-    y = np.einsum("ij,ij->i", X, W[task]) + rng.normal(size=80)
-    return X, y, task, rng
-
-
 @pytest.mark.parametrize("structure", ["intercept", "isotropic", "diagonal", "full", "factor"])
 @pytest.mark.parametrize("kind", ["common", "task", 2, 3])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_fits_agree(structure, kind):
     """Of values, by the variances of their noise, and of so many classes."""
-    X, y, task, rng = few_rows()
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(80, 12)), np.repeat(np.arange(16), 5)
+    W = rng.normal(size=12) + 0.5 * rng.normal(size=(16, 12))
+    y = np.einsum("ij,ij->i", X, W[task]) + rng.normal(size=80)
     weights = rng.choice([0.0, 0.5, 1.0, 3.0], 80)
     if kind in (2, 3):
         y = np.digitize(y, np.quantile(y, np.arange(1, kind) / kind))
