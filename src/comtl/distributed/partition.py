@@ -20,10 +20,6 @@ from ..rows.reading import encode_tasks
 _numbers = count()
 
 
-class PartitionError(ValueError):
-    """A partition whose rows cannot be used."""
-
-
 @dataclass(frozen=True, eq=False)
 class LabelEncoding:
     """How the observations of all partitions are encoded together; the same for every partition."""
@@ -129,7 +125,7 @@ def read_partition(
     try:
         obs = rows.read(schema, **{**options, "partial": True})
     except (ValueError, TypeError) as error:
-        raise PartitionError(f"Partition {number} (counted from 0): {error}") from error
+        raise ValueError(f"Partition {number} (counted from 0): {error}") from error
     names = getattr(schema, "feature_names_in_", None)
     return Partition(obs, schema.n_features_in_, names)
 

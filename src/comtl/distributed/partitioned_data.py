@@ -26,7 +26,6 @@ from .kernels import FitSpec
 from .partition import (
     LabelEncoding,
     Partition,
-    PartitionError,
     PartitionSummary,
     read_partition,
     summarize,
@@ -234,7 +233,7 @@ def _all_tasks(summaries: list[PartitionSummary], columns: np.ndarray | None) ->
     """Labels of all tasks: sorted, or in the order of the columns of y."""
     kinds = {one.tasks.dtype.kind: number for number, one in enumerate(summaries)}
     if len(kinds) > 1:
-        raise PartitionError(
+        raise ValueError(
             "task has labels of different types, such as numbers in partition "
             f"{min(kinds.values())} and text in partition {max(kinds.values())}; use one type."
         )

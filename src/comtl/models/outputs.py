@@ -317,7 +317,7 @@ def mean_over_columns(
         )
     weights = None
     if sample_weight is not None and not np.isscalar(sample_weight):
-        weights = np.broadcast_to(np.reshape(sample_weight, (len(truth), -1)), truth.shape)
+        weights = np.broadcast_to(np.asarray(sample_weight).reshape(len(truth), -1), truth.shape)
     values = []
     for column, gaps in enumerate(missing.T):
         kept = ~gaps
