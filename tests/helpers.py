@@ -154,3 +154,16 @@ def feasible(penalty: Penalty, factor: np.ndarray) -> bool:
     if isinstance(penalty, Simplex | NonNegative) and np.any(factor < 0):
         return False
     return not isinstance(penalty, Simplex) or np.allclose(factor.sum(1), 1.0, atol=1e-9)
+
+
+def wide(features, seed=0, packed=True, loss=None, picked=False):
+    """Rows of four tasks, with more features than rows if need be."""
+    rng = np.random.default_rng(seed)
+    offsets = np.array([0, 4, 11, 12, 17])
+    n = offsets[-1]
+    X = rng.standard_normal((n, features)) * (rng.random((n, features)) < 0.6)
+    weights = rng.choice([0.0, 1.0, 2.0], n, p=[0.1, 0.6, 0.3])
+    design = Design.standardized(sparse.csr_array(X) if packed else X, np.ones(n))
+    y = np.where(rng.random(n) < 0.5, -1.0, 1.0)
+    rows = rng.permutation(n) if picked else None
+    return RowsDatafit(design, y, weights, offsets, loss or Squared(), rows)

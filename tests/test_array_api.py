@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from comtl.arrays import dot, norm, segment_gram, segment_sum
 from comtl.arrays.algebra import solve_symmetric
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datafits.rows_datafit import RowsDatafit
@@ -16,13 +15,10 @@ from comtl.engine.recipe import InnerTolerance, Recipe, Schedule
 from comtl.engine.starts import start_state
 from comtl.factors import Factors
 from comtl.losses import Logistic, Squared
-from comtl.penalties import L1, Free, NonNegative, Ridge, Simplex
-from comtl.penalties.learned_relation import LearnedRelation
+from comtl.penalties import L1, Free, Ridge
 from comtl.penalties.relations import Relation
 from comtl.rows import design as design_module
 from comtl.rows.design import Covariance, Design
-from comtl.solvers.conjugate_gradient import conjugate_gradient
-from comtl.solvers.proximal import proximal_gradient
 from comtl.solvers.small_blocks import coupled_blocks, solve_coupled_blocks
 from comtl.solvers.sylvester import TwoTermSylvester
 from helpers import problem, random_definite, random_factors
@@ -64,17 +60,6 @@ def factors(asarray, core=False):
 # ---- parts --------------------------------------------------------------------------------------
 
 
-def test_segments_and_products():
-    values, weights, offsets = random(20, 3), np.abs(random(20)), np.array([0, 1, 4, 13, 20])
-
-    def run(asarray):
-        a, w = asarray(values), asarray(weights)
-        grams = segment_gram(a, w, offsets)
-        return segment_sum(a, offsets), segment_sum(w, offsets), grams, norm(a), dot(a, 2.0 * a)
-
-    assert_same(run)
-
-
 @pytest.mark.parametrize("shape", [(6, 2), (2, 4)])
 def test_relations(shape):
     def run(asarray):
@@ -83,19 +68,6 @@ def test_relations(shape):
         alpha, low = relation.inverse_parts
         products = relation @ right, relation @ vector, relation.solve(right)
         return *products, relation.trace, relation.inverse_trace, alpha, low @ low.T
-
-    assert_same(run)
-
-
-@pytest.mark.parametrize("kind", [Ridge(0.3), L1(0.3), NonNegative(0.3), Simplex(), Free(), None])
-def test_penalties(kind):
-    def run(asarray):
-        factor = asarray(random(4, 3))
-        penalty = kind or LearnedRelation.start(0.3, asarray(random(4, 3, seed=1)), 0.1)
-        penalty = penalty.updated(factor).annealed(factor, 0.5, 1e-3)
-        alpha, low = penalty.curvature(factor)
-        numbers = penalty.value(factor), float(alpha), penalty.scale_derivative(factor)
-        return *numbers, low @ low.T, penalty.gradient(factor), penalty.prox(factor, 0.7)
 
     assert_same(run)
 
@@ -119,24 +91,6 @@ def test_direct_solvers():
             solved.append(solve_coupled_blocks(tasks, coupling, ridge, row).value)
             solved.append(coupled_blocks(tasks, coupling, ridge)(row))
         return tuple(solved)
-
-    assert_same(run)
-
-
-def test_iterative_solvers():
-    rng = np.random.default_rng(0)
-    dense = random_definite(rng, P)
-
-    def run(asarray):
-        matrix, right = asarray(dense), asarray(random(P, 2))
-        inverse = asarray(np.diag(1.0 / np.diag(dense)))
-        cg = conjugate_gradient(
-            lambda x: matrix @ x, right, preconditioner=lambda r: inverse @ r, tol=1e-12
-        )
-        proximal = proximal_gradient(
-            lambda x: matrix @ x, right, asarray(np.ones((P, 2))), L1(0.2), tol=1e-12
-        )
-        return cg.value, proximal.value
 
     assert_same(run)
 
@@ -228,14 +182,3 @@ def test_alternation(kind, penalties, direct, monkeypatch):
         return step.objective, point.coef, point.intercepts, point.shared
 
     assert_same(run)
-
-
-@pytest.mark.parametrize("penalty", [1.0, NonNegative(1.0), Simplex()])
-def test_random_starts_and_constraints_stay_in_the_library(penalty):
-    data = make_fit("squared", strict.asarray)
-    recipe, schedule = Recipe({"F": 0.1, "G": penalty}, (K, K)), Schedule(max_iter=1)
-    state = start_state(data, recipe, schedule, like=strict.asarray(np.ones(2)), init="random")
-    *_, step = alternate(data, state, schedule)
-    for part in (step.state.factors.F, step.state.factors.G, step.state.factors.random_intercepts):
-        assert isinstance(part, type(strict.asarray(0.0)))
-        assert bool(strict.all(strict.isfinite(part)))

@@ -107,12 +107,6 @@ def test_values_that_cannot_be_scaled_are_refused():
         Design.standardized(X * np.array([1, 1, 1e-310, 1, 1, 1, 1]), weights)
 
 
-def test_plain_rows_are_left_alone():
-    X, _ = random_rows()
-    assert_allclose(explicit(Design.plain(X)), X)
-    assert_allclose(explicit(Design.plain(sparse.csr_array(X))), X)
-
-
 # ---- pooled second moments ----------------------------------------------------------------------
 
 

@@ -24,7 +24,7 @@ from comtl.losses import Logistic, Squared
 from comtl.penalties import Free, Ridge
 from comtl.penalties.learned_relation import LearnedRelation
 from comtl.solvers.conjugate_gradient import conjugate_gradient
-from wide_rows import wide
+from helpers import wide
 
 P, K = 40, 2
 

@@ -126,13 +126,6 @@ def test_folds_that_cannot_be_are_refused(cv, said):
         MultitaskRegressor(cv=cv).fit(X, y, task=task)
 
 
-def test_a_used_up_generator_of_folds_says_so():
-    X, y, task = rows()
-    model = MultitaskRegressor(cv=KFold(3).split(X)).fit(X, y, task=task)
-    with pytest.raises(ValueError, match="serves one fit only"):
-        model.fit(X, y, task=task)
-
-
 def test_advice_for_unseen_tasks_can_be_followed():
     X, y, task = rows()
     stack = MultitaskRegressor(unseen_task="raise").fit(X, y, task=task)
