@@ -11,6 +11,7 @@ from unittest import mock
 import numpy as np
 
 from comtl import MultitaskRegressor
+from comtl.losses import Squared
 from comtl.stacking import blending as stacking
 from comtl.stacking import stack
 from small_tables import SEEDS, Split, error, tables
@@ -32,12 +33,10 @@ def errors(split: Split) -> list[float]:
         model = MultitaskRegressor().fit(X[train], y[train], task=task[train])
     members = model.members_.values()
     guesses = np.stack([one.predict(X[~train], task=task[~train]) for one in members], axis=1)
-    scores, target, weights, base = rows
-    center = float(np.average(target, weights=weights))
     found = []
     for stacking.CHANCE in CHANCES:
-        shares = stacking.blend_squared(scores - center, target - center, weights, base)
-        found.append(error(center + (guesses - center) @ shares, split))
+        shares, shift = stacking.blend(Squared(), *rows)
+        found.append(error(guesses @ shares + shift, split))
     return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize, nnls
 
-from ..losses import Logistic, Loss
+from ..losses import Loss
 from ..saving.registry import saved
 from .members import Predicted
 
@@ -50,72 +50,45 @@ class Blend:
         return Predicted(score, linear[0][1].column, table)
 
 
-def blend_squared(
-    guesses: np.ndarray, target: np.ndarray, weights: np.ndarray, base: int | None = None
-) -> np.ndarray:
-    """Weights, none negative, of the members whose sum comes closest to the target.
-
-    With a member as ``base`` they are drawn to it, as far as chance may have put them elsewhere.
-    """
-    weights = row_counts(weights)
-    share = np.sqrt(weights)
-    rows, aim = guesses * share[:, None], target * share
-    best = nnls(rows, aim)[0]
-    if base is None:
-        return best
-    alone = np.eye(len(best))[base]
-    left, more = (float(np.sum((aim - rows @ one) ** 2)) for one in (best, alone))
-    return _shrink_towards(best, alone, more - left, left / float(weights.sum()))
-
-
 def blend(
-    loss: Loss, scores: np.ndarray, target: np.ndarray, weights: np.ndarray, base: int | None
+    loss: Loss, scores: np.ndarray, target: np.ndarray, weights: np.ndarray, base: int | None = None
 ) -> tuple[np.ndarray, float]:
-    """Weights of members for a loss, shrunk towards one, and a shift of every score."""
-    if not loss.quadratic:
-        return blend_logistic(scores, target, weights, base)
-    center = float(np.average(target, weights=weights))
-    shares = blend_squared(scores - center, target - center, weights, base)
-    return shares, center * (1.0 - float(shares.sum()))
+    """Weights of members, none negative, and a shift, whose sum has the least loss.
+
+    With a member as ``base`` they are drawn to it, as far as chance may have put them elsewhere:
+    as James and Stein, by what one weight fitted to noise alone would gain.
+    """
+    weights, members = row_counts(weights), scores.shape[1]
+    center = float(np.average(target, weights=weights)) if loss.quadratic else 0.0
+    scores, target = scores - center, target - center
+    columns = np.concatenate([scores, np.ones((len(scores), 1))], axis=1)
+
+    def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
+        total = columns @ point
+        value = float(weights @ loss.value(target, total))
+        return value, columns.T @ (weights * loss.derivative(target, total))
+
+    if loss.quadratic:
+        share = np.sqrt(weights)
+        best = np.append(nnls(scores * share[:, None], target * share)[0], 0.0)
+        noise = objective(best)[0] / float(weights.sum())
+    else:
+        start = np.append(np.full(members, 1.0 / members), 0.0)
+        bounds = [(0.0, None)] * members + [(None, None)]
+        best = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+        noise = 0.5
+    if base is not None:
+        alone = np.eye(members + 1)[base]
+        gain = objective(alone)[0] - objective(best)[0]
+        kept = max(0.0, 1.0 - CHANCE * noise / gain) if gain > 0.0 else 0.0
+        best = alone + kept * (best - alone)
+    return best[:-1], float(best[-1]) + center * (1.0 - float(best[:-1].sum()))
 
 
 def row_counts(weights: np.ndarray) -> np.ndarray:
     """Weights as numbers of rows: what sums to less than there are rows is made of shares."""
     known = np.count_nonzero(weights)
     return weights * max(1.0, known / max(float(weights.sum()), np.finfo(float).tiny))
-
-
-def _shrink_towards(best: np.ndarray, alone: np.ndarray, gain: float, noise: float) -> np.ndarray:
-    """Best weights moved towards others by the share of their gain that chance may have made.
-
-    As James and Stein: ``noise`` is what one weight fitted to noise alone would gain.
-    """
-    kept = max(0.0, 1.0 - CHANCE * noise / gain) if gain > 0.0 else 0.0
-    return alone + kept * (best - alone)
-
-
-def blend_logistic(
-    scores: np.ndarray, signs: np.ndarray, weights: np.ndarray, base: int | None = None
-) -> tuple[np.ndarray, float]:
-    """Weights, none negative, and a shift that make the classes -1 and +1 most likely.
-
-    They are drawn to a member as in :func:`blend_squared`.
-    """
-    loss, members, weights = Logistic(), scores.shape[1], row_counts(weights)
-    columns = np.concatenate([scores, np.ones((len(scores), 1))], axis=1)
-
-    def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
-        total = columns @ point
-        value = float(weights @ loss.value(signs, total))
-        return value, columns.T @ (weights * loss.derivative(signs, total))
-
-    start = np.append(np.full(members, 1.0 / members), 0.0)
-    bounds = [(0.0, None)] * members + [(None, None)]
-    best = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds).x
-    if base is not None:
-        alone = np.eye(members + 1)[base]
-        best = _shrink_towards(best, alone, objective(alone)[0] - objective(best)[0], 0.5)
-    return best[:-1], float(best[-1])
 
 
 def exceeds_noise(gains: np.ndarray, weights: np.ndarray) -> bool:
