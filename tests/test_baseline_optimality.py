@@ -19,10 +19,8 @@ from comtl.baselines import (
     SharedPoolClassifier,
     SharedPoolRegressor,
 )
-from comtl.baselines import (
-    direct as whole,
-)
-from comtl.baselines.shared_pool import Rounds
+from comtl.baselines import direct as whole
+from comtl.baselines.pools import Rounds
 from comtl.engine.problem import Problem
 from comtl.engine.recipe import Schedule
 from helpers import problem
@@ -177,8 +175,7 @@ def test_group_overlap(seed, intercept):
     params = {"alpha_feature": one, "alpha_task": other, "standardize": False, **CREEP}
     model = fitted(GroupOverlapRegressor(3, fit_intercept=intercept, **params), data)
     F, G, by_F, by_G = factor_slopes(data, model)
-    size = np.abs(by_F).max()
-    assert_allclose(by_F + 2.0 * one * F, 0.0, atol=2e-3 * size)
+    assert_allclose(by_F + 2.0 * one * F, 0.0, atol=2e-3 * np.abs(by_F).max())
     assert 0 < np.sum(G == 0.0) < G.size
     assert np.abs(by_G[G == 0.0]).max() <= other * (1.0 + 5e-3)
     assert_allclose(by_G[G != 0.0], -other * np.sign(G[G != 0.0]), atol=5e-3 * other)
@@ -192,14 +189,12 @@ def test_clustered(seed, intercept):
     params = {"alpha": alpha, "standardize": False, "random_state": 0, **CREEP}
     model = fitted(ClusteredRegressor(3, fit_intercept=intercept, **params), data)
     F, G, by_F, by_G = factor_slopes(data, model)
-    size = np.abs(by_F).max()
-    assert_allclose(by_F + 2.0 * alpha * F, 0.0, atol=1e-3 * size)
+    assert_allclose(by_F + 2.0 * alpha * F, 0.0, atol=1e-3 * np.abs(by_F).max())
     assert_allclose(G.sum(axis=1), 1.0)
     assert G.min() >= 0.0
     # No share may gain by moving: all that a task holds have the lowest slope of its row.
     above = by_G - by_G.min(axis=1, keepdims=True)
-    scale = np.abs(by_G).max()
-    assert np.max(G * above) <= 1e-3 * scale
+    assert np.max(G * above) <= 1e-3 * np.abs(by_G).max()
 
 
 # ---- a pool of models ---------------------------------------------------------------------------
@@ -246,9 +241,8 @@ def best_assignment(X, y, task, models, cost):
 )
 def test_the_pool_is_the_best_of_all_assignments(seed, models, labels):
     X, y, task = pool_problem(seed, labels)
-    kind, cost = (
-        (SharedPoolClassifier, logistic_cost) if labels else (SharedPoolRegressor, ridge_cost)
-    )
+    kind = SharedPoolClassifier if labels else SharedPoolRegressor
+    cost = logistic_cost if labels else ridge_cost
     model = kind(models, alpha=1.0, n_init=10, standardize=False, random_state=0)
     model.fit(X, y, task=task)
     assert np.all(np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[:-1])

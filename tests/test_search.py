@@ -55,6 +55,20 @@ def search(kind, **params):
     return kind(2, **{**plain, **params})
 
 
+def scores(model):
+    return model.cv_results_["mean_test_score"]
+
+
+def tested(y, task, **params):
+    """Rows held out in each of four folds."""
+    X = np.zeros((len(task), 1))
+    return [test for _, test in TaskStratifiedKFold(4, **params).split(X, y, task)]
+
+
+def same(folds, others):
+    return all(np.array_equal(one, other) for one, other in zip(folds, others, strict=True))
+
+
 def losses_by_hand(plain, X, y, task, folds, weight):
     """Mean held-out loss over the folds, weighted by their size."""
     values, sizes = [], []
@@ -89,7 +103,7 @@ def test_scores_are_those_of_the_plain_estimator(kind, n_classes):
     expected = [
         -losses_by_hand(plain.set_params(alpha_task=a), X, y, task, folds, weight) for a in ALPHAS
     ]
-    np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected, rtol=1e-6)
+    np.testing.assert_allclose(scores(model), expected, rtol=1e-6)
     best = int(np.argmax(expected))
     assert model.alpha_task_ == model.best_params_["alpha_task"] == ALPHAS[best]
     assert model.best_score_ == pytest.approx(expected[best])
@@ -111,9 +125,8 @@ def test_warm_paths_find_the_same_winner(kind):
     assert warm.best_params_ == cold.best_params_
     assert warm.best_score_ == pytest.approx(cold.best_score_, rel=1e-6)
     np.testing.assert_allclose(warm.coef_, cold.coef_, atol=1e-10)
-    scores = [model.cv_results_["mean_test_score"] for model in (cold, warm)]
-    order = np.argsort(scores[1])[::-1]  # the best three have been fitted anew
-    np.testing.assert_allclose(scores[0][order[:3]], scores[1][order[:3]], rtol=1e-6)
+    best = np.argsort(scores(warm))[:-4:-1]  # the best three have been fitted anew
+    np.testing.assert_allclose(scores(cold)[best], scores(warm)[best], rtol=1e-6)
 
 
 def test_settings_that_come_to_one_recipe_are_fitted_once(monkeypatch):
@@ -132,9 +145,9 @@ def test_settings_that_come_to_one_recipe_are_fitted_once(monkeypatch):
     once = [(1, 1), (2, 2), (3, 3)]
     assert sorted(fits) == sorted(2 * once)  # two folds
     settings = [tuple(setting.values())[:2] for setting in model.cv_results_["params"]]
-    scores = dict(zip(settings, model.cv_results_["mean_test_score"], strict=True))
-    for (K1, K2), score in scores.items():
-        assert score == scores[min(K1, K2), min(K1, K2)]
+    found = dict(zip(settings, scores(model), strict=True))
+    for (K1, K2), score in found.items():
+        assert score == found[min(K1, K2), min(K1, K2)]
         plain = TriFactorRegressor(K1, K2, alpha_task=1.0, random_state=0)
         folds = list(TaskStratifiedKFold(2).split(X, None, task))
         expected = losses_by_hand(plain, X, y, task, folds, np.ones(len(y)))
@@ -152,8 +165,7 @@ def test_ranks_are_searched(kind):
     assert model.get_params()[names[0]] == [1, 4]
     counts = [model.best_params_[name] for name in names]
     assert len(set(model.task_clusters_)) == counts[-1]
-    best = np.argmax(model.cv_results_["mean_test_score"])
-    assert model.cv_results_["params"][best] == model.best_params_
+    assert model.cv_results_["params"][np.argmax(scores(model))] == model.best_params_
 
 
 FOLDS = [
@@ -185,31 +197,25 @@ def test_folds_of_classes():
     names = np.array(["a", "b"])[y]
     model = search(BiFactorClassifierCV, cv=StratifiedKFold(2)).fit(X, names, task)
     again = search(BiFactorClassifierCV, cv=list(StratifiedKFold(2).split(X, y))).fit(X, y, task)
-    scores = [one.cv_results_["mean_test_score"] for one in (model, again)]
-    np.testing.assert_allclose(*scores)
+    np.testing.assert_allclose(scores(model), scores(again))
 
 
 @pytest.mark.parametrize("kind", [TriFactorRegressorCV, BiFactorClassifierCV])
 def test_folds_depend_on_nothing_else(kind):
     """Other seeds change the start by chance only, which the fit forgets."""
     X, y, task = problem(kind)
-    scores = [
-        search(kind, random_state=seed, tol=1e-5, max_iter=1000, alphas=(3.0,))
-        .fit(X, y, task=task)
-        .cv_results_["mean_test_score"]
-        for seed in (0, 1, None)
-    ]
-    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-3)
-    np.testing.assert_allclose(scores[2], scores[0], rtol=1e-3)
+    close = {"tol": 1e-5, "max_iter": 1000, "alphas": (3.0,)}
+    found = [scores(search(kind, random_state=it, **close).fit(X, y, task)) for it in (0, 1, None)]
+    np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=1e-3)
 
 
 def test_folds_hold_an_equal_part_of_every_task():
     task = np.repeat(["a", "b", "c", "d"], [2, 7, 12, 1])
     y = np.arange(22) % 3
-    folds = list(TaskStratifiedKFold(4).split(np.zeros((22, 1)), y, task))
+    folds = tested(y, task)
     assert len(folds) == 4
-    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in folds])), range(22))
-    for train, test in folds:
+    np.testing.assert_array_equal(np.sort(np.concatenate(folds)), range(22))
+    for train, test in TaskStratifiedKFold(4).split(np.zeros((22, 1)), y, task):
         np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), range(22))
         assert {5, 6} >= {len(test)}
         for name, size in (("a", 2), ("b", 7), ("c", 12), ("d", 1)):
@@ -217,22 +223,17 @@ def test_folds_hold_an_equal_part_of_every_task():
         for c in range(3):  # each class of the largest task: four rows, one a fold
             assert ((task[test] == "c") & (y[test] == c)).sum() == 1
     for labels in (y.astype(float), y[:, None], np.array(["u", "v", "w"])[y], y.astype(object)):
-        same = list(TaskStratifiedKFold(4).split(np.zeros((22, 1)), labels, task))
-        assert all(np.array_equal(a[1], b[1]) for a, b in zip(folds, same, strict=True))
-    again = list(TaskStratifiedKFold(4).split(np.zeros((22, 1)), y, task))
-    other = list(TaskStratifiedKFold(4, random_state=1).split(np.zeros((22, 1)), y, task))
-    assert all(np.array_equal(a[1], b[1]) for a, b in zip(folds, again, strict=True))
-    assert not all(np.array_equal(a[1], b[1]) for a, b in zip(folds, other, strict=True))
+        assert same(folds, tested(labels, task))
+    assert same(folds, tested(y, task))
+    assert not same(folds, tested(y, task, random_state=1))
 
 
 def test_folds_do_not_look_at_values():
     """Rows in the order of their values would make every fold alike, as chance does not."""
     rng = np.random.default_rng(0)
     task, y = np.repeat(["a", "b"], 20), rng.standard_normal(40)
-    apart = list(TaskStratifiedKFold(4).split(np.zeros((40, 1)), None, task))
     for values in (y, y[:, None], np.stack([y, y], axis=1), np.where(y > 1.0, np.nan, y)):
-        found = list(TaskStratifiedKFold(4).split(np.zeros((40, 1)), values, task))
-        assert all(np.array_equal(a[1], b[1]) for a, b in zip(apart, found, strict=True))
+        assert same(tested(None, task), tested(values, task))
 
 
 def test_folds_at_the_same_time():
@@ -241,9 +242,7 @@ def test_folds_at_the_same_time():
     for _ in range(3):  # threads share memory: no fold may see another's model
         with joblib.parallel_config(backend="threading"):
             many = search(BiFactorRegressorCV, cv=4, n_jobs=4).fit(X, y, task=task)
-        np.testing.assert_allclose(
-            one.cv_results_["mean_test_score"], many.cv_results_["mean_test_score"], rtol=1e-10
-        )
+        np.testing.assert_allclose(scores(one), scores(many), rtol=1e-10)
         np.testing.assert_allclose(one.coef_, many.coef_, atol=1e-10)
 
 

@@ -1,6 +1,5 @@
 """What else people use: the paper's other methods, and the practitioner's first choices."""
 
-from .clustered import ClusteredClassifier, ClusteredRegressor
 from .factored import (
     FactoredClassifier,
     FactoredRegressor,
@@ -19,13 +18,18 @@ from .pooled import (
     RandomInterceptClassifier,
     RandomInterceptRegressor,
 )
+from .pools import (
+    ClusteredClassifier,
+    ClusteredRegressor,
+    SharedPoolClassifier,
+    SharedPoolRegressor,
+)
 from .separate import (
     IndependentClassifier,
     IndependentRegressor,
     MeanRegularizedClassifier,
     MeanRegularizedRegressor,
 )
-from .shared_pool import SharedPoolClassifier, SharedPoolRegressor
 
 __all__ = [
     "ClusteredClassifier",

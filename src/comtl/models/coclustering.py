@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
@@ -29,9 +28,13 @@ class LearnedFactors(FactorFit):
         super().__init__(model)
         self.init, self.smoothing = model.init, model.smoothing
 
-    @abstractmethod
     def penalties(self) -> dict[str, Penalty]:
         """Penalty of each factor."""
+        model = self.model
+        return {
+            "F": penalty_of(model.feature_penalty, model.alpha_feature),
+            "G": penalty_of(model.task_penalty, model.alpha_task),
+        }
 
     def checkpoint(self) -> str | None:
         return self.model.checkpoint
@@ -60,13 +63,6 @@ class TwoFactors(LearnedFactors):
 
     rank_names = ("n_components",)
 
-    def penalties(self) -> dict[str, Penalty]:
-        model = self.model
-        return {
-            "F": penalty_of(model.feature_penalty, model.alpha_feature),
-            "G": penalty_of(model.task_penalty, model.alpha_task),
-        }
-
 
 class ThreeFactors(LearnedFactors):
     r"""Three factors, :math:`W = F S G^\top`.
@@ -86,12 +82,9 @@ class ThreeFactors(LearnedFactors):
         return min(K1, n_features), min(K2, n_columns)
 
     def penalties(self) -> dict[str, Penalty]:
-        model = self.model
-        return {
-            "F": penalty_of(model.feature_penalty, model.alpha_feature),
-            "S": penalty_of(model.core_penalty, model.alpha_core),
-            "G": penalty_of(model.task_penalty, model.alpha_task),
-        }
+        outer = super().penalties()
+        core = penalty_of(self.model.core_penalty, self.model.alpha_core)
+        return {"F": outer["F"], "S": core, "G": outer["G"]}
 
     def steps(
         self, problem: Problem, schedule: Schedule, seed: int, factors: Factors | None = None
