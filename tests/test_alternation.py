@@ -177,22 +177,10 @@ def test_the_constant_of_the_smoothing_does_not_stop_a_fit_early():
 
 
 strengths = st.sampled_from([1e-3, 0.03, 0.3, 3.0, 30.0])
+smooth_or_not = [st.builds(kind, strengths) for kind in (Ridge, L1, ElasticNet, NonNegative)]
 # A bare number is the strength of a learned relation.
-factor_penalties = st.one_of(
-    strengths,
-    st.builds(Ridge, strengths),
-    st.builds(L1, strengths),
-    st.builds(ElasticNet, strengths),
-    st.builds(NonNegative, strengths),
-    st.builds(Simplex),
-)
-core_penalties = st.one_of(
-    st.builds(Ridge, strengths),
-    st.builds(L1, strengths),
-    st.builds(ElasticNet, strengths),
-    st.builds(NonNegative, strengths),
-    st.builds(Free),
-)
+factor_penalties = st.one_of(strengths, *smooth_or_not, st.builds(Simplex))
+core_penalties = st.one_of(*smooth_or_not, st.builds(Free))
 
 
 @dataclass(frozen=True)

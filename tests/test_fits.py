@@ -25,13 +25,6 @@ def problem(kind, seed=0, features=8, tasks=7):
     return X, y > 0 if kind in CLASSIFIERS else y, code
 
 
-def assert_falls(model):
-    history = model.objective_history_
-    assert len(history) == model.n_iter_ + 1
-    assert np.isfinite(history).all()
-    assert (np.diff(history) <= 1e-10 * np.abs(history[1:])).all()
-
-
 SETTINGS = [
     {},
     {"shared": True},
@@ -73,7 +66,9 @@ CORES = [
 def test_the_objective_never_rises(kind, params):
     X, y, task = problem(kind)
     model = kind(3, max_iter=20, random_state=0, **params).fit(X, y, task=task)
-    assert_falls(model)
+    history = model.objective_history_
+    assert len(history) == model.n_iter_ + 1 and np.isfinite(history).all()
+    assert (np.diff(history) <= 1e-10 * np.abs(history[1:])).all()
     assert np.isfinite(model.coef_).all()
     G, F = model.task_factor_, model.feature_factor_
     for name, factor in (("feature_penalty", F), ("task_penalty", G)):
@@ -152,8 +147,7 @@ def test_ranks_are_capped():
     X, y, task = problem(BiFactorRegressor, features=5, tasks=7)
     bi = BiFactorRegressor(50).fit(X, y, task=task)
     assert bi.n_components_ == 5
-    assert bi.feature_factor_.shape == (5, 5)
-    assert bi.task_factor_.shape == (7, 5)
+    assert (bi.feature_factor_.shape, bi.task_factor_.shape) == ((5, 5), (7, 5))
     assert BiFactorRegressor(50).fit(X, y).n_components_ == 1
     tri = TriFactorRegressor(50, 60).fit(X, y, task=task)
     assert (tri.n_feature_clusters_, tri.n_task_clusters_) == (5, 7)
@@ -161,22 +155,20 @@ def test_ranks_are_capped():
     assert (tri.n_feature_clusters, tri.n_task_clusters) == (50, 60)
     small = TriFactorRegressor(2, np.int64(3)).fit(X, y, task=task)
     assert (small.n_feature_clusters_, small.n_task_clusters_) == (2, 3)
-    assert set(small.feature_clusters_) == {0, 1}
-    assert set(small.task_clusters_) == {0, 1, 2}
+    assert (set(small.feature_clusters_), set(small.task_clusters_)) == ({0, 1}, {0, 1, 2})
 
 
 def test_end_of_the_sweeps(caplog):
     X, y, task = problem(BiFactorRegressor)
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         model = BiFactorRegressor(3, max_iter=2, tol=0.0).fit(X, y, task=task)
-    assert model.n_iter_ == 2
-    assert not model.converged_
+    assert model.n_iter_ == 2 and not model.converged_
     with warnings.catch_warnings(), caplog.at_level(logging.INFO, logger="comtl"):
         warnings.simplefilter("error")
         model = BiFactorRegressor(3, verbose=1).fit(X, y, task=task)
     assert model.converged_
-    assert len(caplog.records) == len(model.objective_history_)
     history = model.objective_history_
+    assert len(caplog.records) == len(history)
     assert history[-2] - history[-1] <= 1e-4 * history[-1]
     assert set(model.solver_) == {"rows", "F", "G"}
 

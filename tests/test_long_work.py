@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from pkgutil import resolve_name
 
 import numpy as np
 import pytest
@@ -158,26 +159,18 @@ def test_a_stack_makes_do_with_the_folds_it_has(monkeypatch):
         model.fit(X, Y, task=TASK)
 
 
-@pytest.mark.parametrize("member", ["_watched", "_run"])
-def test_no_member_of_a_stack_swallows_an_interruption(member, monkeypatch):
-    from comtl.hierarchical.hierarchical_estimators import HierarchicalModel
-    from comtl.models.factor_model import FactorFit
+@pytest.mark.parametrize(
+    "name", ["hierarchical.hierarchical_estimators.fit_em", "models.factor_model.FactorFit.steps"]
+)
+def test_no_member_of_a_stack_swallows_an_interruption(name, monkeypatch):
+    steps, seen = resolve_name(f"comtl.{name}"), []
 
-    seen = []
-
-    def stopped(steps):
-        yield next(steps)
+    def stopped(*args, **kwargs):
+        yield next(steps(*args, **kwargs))
         seen.append(1)
         raise KeyboardInterrupt
 
-    if member == "_watched":
-        watched = HierarchicalModel._watched
-        monkeypatch.setattr(
-            HierarchicalModel, "_watched", lambda self, steps, *a: watched(self, stopped(steps), *a)
-        )
-    else:
-        steps = FactorFit.steps
-        monkeypatch.setattr(FactorFit, "steps", lambda *a, **k: stopped(steps(*a, **k)))
+    monkeypatch.setattr(f"comtl.{name}", stopped)
     with pytest.raises(KeyboardInterrupt):
         comtl.MultitaskRegressor(cv=2).fit(X, Y, task=TASK)
     assert len(seen) == 1

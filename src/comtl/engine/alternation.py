@@ -20,7 +20,7 @@ from ..factors import Factors, State
 from .acceleration import balance_step, extrapolate
 from .feature_step import feature_mixing, feature_step, shared_step
 from .memberships import task_moves
-from .recipe import Iteration, Schedule, StepLength
+from .recipe import Iteration, Schedule
 from .task_steps import core_step, direct_step, intercept_pooling, intercept_step, task_step
 
 
@@ -30,19 +30,32 @@ def alternate(datafit: Datafit, state: State, schedule: Schedule) -> Iterator[It
     objective = expansion.value + state.regularizer
     start = Iteration(0, objective, state, {"rows": datafit.name})
     yield start
-    if schedule.max_iter:
-        start = _next(datafit, expansion, state, start, schedule)
-        yield start
-        yield from resume(datafit, start, schedule)
+    yield from resume(datafit, start, schedule, expansion)
 
 
-def resume(datafit: Datafit, step: Iteration, schedule: Schedule) -> Iterator[Iteration]:
+def resume(
+    datafit: Datafit, step: Iteration, schedule: Schedule, expansion: LocalQuadratic | None = None
+) -> Iterator[Iteration]:
     """Yield what comes after a sweep of :func:`alternate`, as if it had gone on."""
     while not step.converged and step.sweep < schedule.max_iter:
-        state, expansion, step_length = _extrapolated(datafit, step, schedule)
-        before = replace(step, step_length=step_length)
-        step = _next(datafit, expansion, state, before, schedule)
+        state = step.state
+        if schedule.extrapolate and step.last is not None and state.is_annealed:
+            state, expansion, step = _extrapolated(datafit, step)
+        expansion = expansion or datafit.quadratic_at(state.factors)
+        step, expansion = _next(datafit, expansion, state, step, schedule), None
         yield step
+
+
+def _extrapolated(
+    datafit: Datafit, step: Iteration
+) -> tuple[State, LocalQuadratic | None, Iteration]:
+    """Go beyond a sweep if that lowers the objective; the length of the next try follows."""
+    assert step.last is not None
+    ahead = extrapolate(step.last, step.state, step.step_length.share)
+    there = datafit.quadratic_at(ahead.factors)
+    lower = there.value_with(feature_mixing(ahead)) + ahead.regularizer < step.objective
+    step = replace(step, step_length=step.step_length.after(lower))
+    return (ahead, there, step) if lower else (step.state, None, step)
 
 
 def _next(
@@ -57,20 +70,6 @@ def _next(
     done = state.is_annealed and (small or at_once)
     last = before.state.factors if before.sweep else None
     return Iteration(before.sweep + 1, objective, state, solvers, done, before.step_length, last)
-
-
-def _extrapolated(
-    datafit: Datafit, step: Iteration, schedule: Schedule
-) -> tuple[State, LocalQuadratic, StepLength]:
-    """Extrapolate the sweep that began at the last factors, if that lowers the objective."""
-    state, step_length = step.state, step.step_length
-    if schedule.extrapolate and step.last is not None and state.is_annealed:
-        ahead = extrapolate(step.last, state, step_length.share)
-        there = datafit.quadratic_at(ahead.factors)
-        if there.value_with(feature_mixing(ahead)) + ahead.regularizer < step.objective:
-            return ahead, there, step_length.after(True)
-        step_length = step_length.after(False)
-    return state, datafit.quadratic_at(state.factors), step_length
 
 
 def _sweep(
