@@ -82,31 +82,24 @@ def test_rows_of_weight_zero_are_no_rows_for_the_folds(cv, kind):
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-9)
 
 
-def given_folds(kind, X):
-    splits = list(KFold(6).split(X))
-    places = np.zeros(len(X), dtype=int)
-    for number, (_, test) in enumerate(splits):
-        places[test] = number
-    return {
-        "arrays": splits,
-        "lists": [(train.tolist(), test.tolist()) for train, test in splits],
-        "negative": [(train - len(X), test - len(X)) for train, test in splits],
-        "masks": [(places != number, places == number) for number in range(6)],
-        "places": PredefinedSplit(places),
-    }[kind]
+SPLITS, PLACES = list(KFold(6).split(np.zeros(120))), np.repeat(np.arange(6), 20)
+GIVEN = {
+    "arrays": SPLITS,
+    "lists": [(train.tolist(), test.tolist()) for train, test in SPLITS],
+    "negative": [(train - 120, test - 120) for train, test in SPLITS],
+    "masks": [(PLACES != number, PLACES == number) for number in range(6)],
+    "places": PredefinedSplit(PLACES),
+}
 
 
-@pytest.mark.parametrize("kind", ["arrays", "lists", "negative", "masks", "places"])
+@pytest.mark.parametrize("kind", GIVEN)
 def test_given_folds_leave_out_rows_of_weight_zero(kind):
     X, y, task = table()
     kept = np.arange(len(y)) % 7 > 0
     kept[:20] = False  # A whole fold, and a whole task.
-    model = MultitaskRegressor(cv=given_folds(kind, X)).fit(X, y, task, 1.0 * kept)
+    model = MultitaskRegressor(cv=GIVEN[kind]).fit(X, y, task, 1.0 * kept)
     numbers = np.cumsum(kept) - 1
-    splits = [
-        (numbers[train[kept[train]]], numbers[test[kept[test]]])
-        for train, test in given_folds("arrays", X)[1:]
-    ]
+    splits = [[numbers[part[kept[part]]] for part in split] for split in SPLITS[1:]]
     other = MultitaskRegressor(cv=splits).fit(X[kept], y[kept], task=task[kept])
     np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-8)
 
@@ -115,14 +108,14 @@ def test_folds_without_any_weight_are_refused():
     X, y, task = table()
     weights = (np.arange(len(y)) >= 20) * 1.0
     with pytest.raises(ValueError, match="no fold with rows of positive sample_weight"):
-        MultitaskRegressor(cv=[next(KFold(6).split(X))]).fit(X, y, task, weights)
+        MultitaskRegressor(cv=[SPLITS[0]]).fit(X, y, task, weights)
 
 
 def test_folds_may_be_a_list_a_generator_or_a_splitter():
     X, y, task = table()
     given, *others = (
         MultitaskRegressor(cv=cv, basis="hinges").fit(X, y, task=task).coef_
-        for cv in (list(KFold(4).split(X)), KFold(4).split(X), KFold(4))
+        for cv in (SPLITS, iter(SPLITS), KFold(6))
     )
     for other in others:
         np.testing.assert_array_equal(other, given)

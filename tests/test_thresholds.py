@@ -11,6 +11,9 @@ from comtl import MultitaskClassifier
 from comtl.stacking.thresholds import METRICS, best_thresholds
 from helpers import draw_tasks
 
+SIZES = pytest.mark.parametrize("sizes", [(800,), (400, 400), (25,) * 40], ids=["1", "2", "40"])
+X, Y, TASK = draw_tasks(seed=2)
+
 
 def held_out(seed, sizes, level=0.0):
     """Scores that are the log odds of their rows."""
@@ -49,9 +52,6 @@ def test_thresholds_follow_the_level_of_a_task():
     np.testing.assert_allclose(found, [-3.0, 3.0], atol=0.3)
 
 
-SIZES = pytest.mark.parametrize("sizes", [(800,), (400, 400), (25,) * 40], ids=["1", "2", "40"])
-
-
 @SIZES
 def test_even_odds_suit_accuracy_whatever_the_classes_of_a_few_rows(sizes):
     """Whatever a threshold gains on such rows by their classes is noise."""
@@ -86,9 +86,6 @@ def test_weights_are_repetitions():
         for rows, weights in ((np.arange(100), 1.0 * times), (more, np.ones(len(more))))
     )
     np.testing.assert_allclose(weighted, given, atol=0.1)
-
-
-X, Y, TASK = draw_tasks(seed=2)
 
 
 @cache
