@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
-from ..arrays import asarray_like, namespace, on_device, with_ones
+from ..arrays import DENSE_BYTES, DENSE_SIDE, asarray_like, namespace, on_device, with_ones
 from ..arrays.blocks import single_blas
 from ..engine.progress import SILENT, FitProgress, logger, progress_shown
 from ..linear import ColumnWeights, OutputColumns
@@ -36,7 +36,7 @@ from .covariances import COVARIANCE_FAMILIES, CovarianceFamily
 from .em import EMIteration, fit_em
 from .intervals_mixin import IntervalMixin, PredictiveVariance
 from .likelihoods import Likelihood
-from .population import Population, too_wide
+from .population import Population
 from .posterior import Prior
 
 Structure = Annotated[
@@ -207,6 +207,11 @@ class HierarchicalModel(TaskModel):
                 ConvergenceWarning,
             )
         return path, stage
+
+
+def too_wide(n_features: int, n_tasks: int) -> bool:
+    """Whether there are more features than covariances of all tasks have room for."""
+    return n_features > DENSE_SIDE or 8 * n_tasks * (n_features + 1) ** 2 > DENSE_BYTES
 
 
 def groups_of(columns: OutputColumns) -> list[np.ndarray]:

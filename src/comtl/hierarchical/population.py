@@ -7,16 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import (
-    DENSE_BYTES,
-    DENSE_SIDE,
-    asarray_like,
-    namespace,
-    on_device,
-    take,
-    to_numpy,
-    with_ones,
-)
+from ..arrays import asarray_like, namespace, on_device, take, to_numpy, with_ones
 from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
 from ..datafits.rows_datafit import RowsDatafit
@@ -154,8 +145,3 @@ def evenly_scaled(design: Design) -> Design:
     inverse = np.where(varied, one, 0.0).astype(scale.dtype)
     change = asarray_like((spread * one).astype(scale.dtype), design.shift)
     return Design(design.X, design.shift * change, asarray_like(inverse, design.shift))
-
-
-def too_wide(n_features: int, n_tasks: int) -> bool:
-    """Whether there are more features than covariances of all tasks have room for."""
-    return n_features > DENSE_SIDE or 8 * n_tasks * (n_features + 1) ** 2 > DENSE_BYTES

@@ -66,11 +66,7 @@ class Posterior:
 
 
 def restricted_likelihood(
-    prior: Prior,
-    counts: np.ndarray,
-    inner: np.ndarray,
-    common: CommonEffects,
-    quadratic: float,
+    prior: Prior, counts: np.ndarray, inner: np.ndarray, common: CommonEffects, quadratic: float
 ) -> float:
     """Logarithm of the restricted likelihood of rows of ``counts`` weights, from the matrices whose
     determinants tell of the random effects and the squares of residuals and effects, over their

@@ -11,8 +11,11 @@ from ..hierarchical.coregionalised import (
     CoregionalisedRidgeRegressor,
     has_room,
 )
-from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
-from ..hierarchical.population import too_wide
+from ..hierarchical.hierarchical_estimators import (
+    HierarchicalClassifier,
+    HierarchicalRegressor,
+    too_wide,
+)
 from ..models.coclustering import BiFactorClassifier, BiFactorRegressor
 from .members import EstimatorMember, Member, Shape, learn_factors, learn_hierarchical, learn_wide
 
