@@ -13,6 +13,10 @@ from .learned_relations import (
     RelationLearningRegressor,
 )
 from .pooled import (
+    IndependentClassifier,
+    IndependentRegressor,
+    MeanRegularizedClassifier,
+    MeanRegularizedRegressor,
     PooledClassifier,
     PooledRegressor,
     RandomInterceptClassifier,
@@ -23,12 +27,6 @@ from .pools import (
     ClusteredRegressor,
     SharedPoolClassifier,
     SharedPoolRegressor,
-)
-from .separate import (
-    IndependentClassifier,
-    IndependentRegressor,
-    MeanRegularizedClassifier,
-    MeanRegularizedRegressor,
 )
 
 __all__ = [

@@ -1,20 +1,23 @@
-"""One model for all tasks: pooled ridge, and the same with an intercept for each task."""
+"""From one model for all tasks to one for each: pooled, own intercepts, shrunk, separate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from ..arrays import take
 from ..engine.recipe import Iteration, Recipe, Schedule
 from ..factors import Factors
+from ..models import fields as of
+from ..models.factor_model import adapt
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
-from ..parameters import documented
+from ..models.task_model import TaskModel
+from ..parameters import Doc, NonNegative, documented, require_number
 from ..penalties import LEAST, Free, Ridge
-from .direct import DirectFit, DirectModel, direct_recipe
+from .direct import Alpha, DirectFit, DirectModel, direct_recipe
 
 if TYPE_CHECKING:
     from ..engine.problem import Problem
@@ -50,9 +53,7 @@ class PooledFit(DirectFit):
         # The columns of a class are one, with an intercept of its own.
         kinds, own = np.unique(labels, return_inverse=True)
         merged = problem.datafit.with_tasks_pooled(own, len(kinds))
-        parts = {"intercept": self.model.fit_intercept, "intercept_penalty": LEAST}
-        size = merged.n_features, merged.n_tasks
-        recipe = direct_recipe(size, Ridge(self.strength()), **parts)
+        recipe = IndependentFit(self.model).recipe(merged.n_features, merged.n_tasks)
         for step in replace(problem, datafit=merged).sweeps(recipe, schedule):
             point = step.state.factors
             spread = point.with_(
@@ -157,3 +158,134 @@ class RandomInterceptClassifier(ClassifierOutputs, DirectModel):
     """
 
     _algorithm_class = RandomInterceptFit
+
+
+class IndependentFit(DirectFit):
+    """Weights and an intercept of each task's own."""
+
+    def recipe(self, n_features: int, n_columns: int) -> Recipe:
+        parts = {"intercept": self.model.fit_intercept, "intercept_penalty": LEAST}
+        return direct_recipe((n_features, n_columns), Ridge(self.strength()), **parts)
+
+
+class MeanRegularizedFit(DirectFit):
+    """A common part, and penalised deviations of slopes and intercepts."""
+
+    def recipe(self, n_features: int, n_columns: int) -> Recipe:
+        own = self.model.alpha_intercept
+        return direct_recipe(
+            (n_features, n_columns),
+            Ridge(self.strength()),
+            shared=max(float(self.model.alpha_shared), LEAST),
+            intercept=self.model.fit_intercept,
+            intercept_penalty=None if own is None else max(float(own), LEAST),
+        )
+
+    def place(self) -> tuple[tuple[Any, ...], float]:
+        own = self.model.alpha_intercept
+        path = -1.0 if own is None else float(own), float(self.model.alpha_shared)
+        return path, float(self.model.alpha)
+
+
+@dataclass(eq=False, repr=False)
+class MeanRegularized(TaskModel):
+    """Abstract model with a common part and penalised deviations from it."""
+
+    alpha: Alpha = 1.0
+    _: KW_ONLY
+    alpha_intercept: Annotated[
+        float | None,
+        require_number,
+        Doc(
+            "Penalty of the tasks' deviations from the common intercept; None estimates it from "
+            "the data."
+        ),
+    ] = None
+    alpha_shared: Annotated[NonNegative, Doc("Penalty of the common part.")] = 1.0
+    loss: of.Loss = "auto"
+    fit_intercept: of.PlainIntercept = True
+    standardize: of.Standardize = True
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    max_iter: of.MaxIter = 200
+    tol: of.Tol = 1e-6
+    random_state: of.RandomState = None
+    verbose: of.Verbose = 0
+
+    _algorithm_class = MeanRegularizedFit
+
+    adapt = adapt
+
+
+@documented
+class IndependentRegressor(RegressorOutputs, DirectModel):
+    r"""A ridge regression for each task, from its rows (the paper's ITL).
+
+    .. math:: \min \sum_i ω_i (y_i - x_i^\top w_{t(i)} - b_{t(i)})^2 + α \sum_t \|w_t\|^2
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.baselines import IndependentRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
+    >>> y = np.where(task == 0, X[:, 0], X[:, 1])
+    >>> IndependentRegressor(alpha=1e-6).fit(X, y, task=task).coef_.round(3) + 0.0
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    _algorithm_class = IndependentFit
+
+
+@documented
+class IndependentClassifier(ClassifierOutputs, DirectModel):
+    r"""A logistic regression for each task, from its rows; see :class:`IndependentRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.baselines import IndependentClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
+    >>> y = np.where(task == 0, X[:, 0], -X[:, 0]) > 0
+    >>> IndependentClassifier().fit(X, y, task=task).score(X, y, task=task) > 0.9
+    True
+    """
+
+    _algorithm_class = IndependentFit
+
+
+@documented
+class MeanRegularizedRegressor(RegressorOutputs, MeanRegularized):
+    r"""Weights of each task shrunk towards a common part, slopes and intercepts by own penalties.
+
+    .. math:: \min \sum_i ω_i (y_i - x_i^\top (w_0 + v_t) - b - u_t)^2
+        + α \sum_t \|v_t\|^2 + α_b \sum_t u_t^2 + α_0 \|w_0\|^2
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.baselines import MeanRegularizedRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(60, 2)), np.repeat([0, 1, 2], 20)
+    >>> y = X @ np.ones(2) + 0.1 * rng.normal(size=60)
+    >>> MeanRegularizedRegressor(alpha=100.0).fit(X, y, task=task).shared_coef_.round()
+    array([1., 1.])
+    """
+
+
+@documented
+class MeanRegularizedClassifier(ClassifierOutputs, MeanRegularized):
+    r"""Weights of each task shrunk towards a common part; see :class:`MeanRegularizedRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl.baselines import MeanRegularizedClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(60, 2)), np.repeat([0, 1, 2], 20)
+    >>> y = X[:, 0] > 0
+    >>> MeanRegularizedClassifier().fit(X, y, task=task).score(X, y, task=task) > 0.9
+    True
+    """
