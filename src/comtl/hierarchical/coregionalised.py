@@ -240,8 +240,7 @@ def task_relation(rows: CentredRows, target: np.ndarray, size: float, noise: flo
 def leading(relation: np.ndarray, rank: int) -> np.ndarray:
     """Square root of the part of the largest positive eigenvalues."""
     values, basis = np.linalg.eigh(0.5 * (relation + relation.T))
-    order = np.argsort(values)[::-1][:rank]
-    return basis[:, order] * np.sqrt(np.maximum(values[order], 0.0))
+    return basis[:, -rank:] * np.sqrt(np.maximum(values[-rank:], 0.0))
 
 
 def solve_related(
