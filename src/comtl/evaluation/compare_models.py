@@ -193,6 +193,7 @@ def _class_losses(fitted: FoldFits, before: _Targets, held: _Targets) -> dict[st
 def _summarized(measured: dict[str, np.ndarray], held: _Targets, data: Observations) -> Comparison:
     codes, weights = held.codes[held.kept], held.weights[held.kept]
     rows, counts = (np.bincount(one, minlength=data.n_tasks) for one in (data.codes, codes))
+    # Of each row in the weight of its task.
     shares = weights / np.bincount(codes, weights)[codes]
     losses = dict(zip(NAMES, measured["losses"], strict=True))
     gaps = {name: losses[name] - losses["model"] for name in NAMES[1:]}
@@ -201,28 +202,25 @@ def _summarized(measured: dict[str, np.ndarray], held: _Targets, data: Observati
     accuracy = None
     if hits is not None:
         accuracy = dict(zip(NAMES, np.average(hits, axis=1, weights=weights).tolist(), strict=True))
+
+    def by_task(values: Any) -> np.ndarray:
+        return np.where(counts > 0, np.bincount(codes, shares * values, len(counts)), np.nan)
+
+    def standard_error(gap: np.ndarray) -> np.ndarray:
+        squares = np.bincount(codes, (shares * (gap - by_task(gap)[codes])) ** 2, len(counts))
+        return np.sqrt(squares * counts / np.where(counts > 1, counts - 1, np.nan))
+
     return Comparison(
         data.tasks,
         rows,
         counts,
         "RMSE" if hits is None else "Brier score",
-        {name: metric(_by_task(loss, codes, shares, counts)) for name, loss in losses.items()},
+        {name: metric(by_task(loss)) for name, loss in losses.items()},
         {name: float(metric(np.average(loss, weights=weights))) for name, loss in losses.items()},
         accuracy,
-        {name: _by_task(gap, codes, shares, counts) for name, gap in gaps.items()},
-        {name: _standard_error(gap, codes, shares, counts) for name, gap in gaps.items()},
+        {name: by_task(gap) for name, gap in gaps.items()},
+        {name: standard_error(gap) for name, gap in gaps.items()},
         None if inside is None else LEVELS,
         None if inside is None else np.average(inside, axis=1, weights=weights),
         np.bincount(codes, weights, data.n_tasks),
     )
-
-
-def _by_task(values: Any, codes: np.ndarray, shares: Any, counts: np.ndarray) -> np.ndarray:
-    """Means of tasks; ``shares`` are those of rows in the weight of their task."""
-    return np.where(counts > 0, np.bincount(codes, shares * values, len(counts)), np.nan)
-
-
-def _standard_error(values: Any, codes: np.ndarray, shares: Any, counts: np.ndarray) -> np.ndarray:
-    gaps = values - _by_task(values, codes, shares, counts)[codes]
-    squares = np.bincount(codes, (shares * gaps) ** 2, len(counts))
-    return np.sqrt(squares * counts / np.where(counts > 1, counts - 1, np.nan))

@@ -31,7 +31,10 @@ def as_json(data: Any) -> str:
 
 
 def packed(values: np.ndarray, kind: str) -> str:
-    """Return the values as base64 of little-endian numbers."""
+    """Values as base64 of little-endian numbers; NaN is zero, and 32 bits end at their range."""
+    if kind == "f4":
+        most = float(np.finfo(np.float32).max)
+        values = np.nan_to_num(np.clip(values, -most, most), nan=0.0)
     return base64.b64encode(np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()).decode()
 
 
@@ -44,7 +47,7 @@ def payload(view: ModelView, comparison: Comparison | None) -> dict[str, Any]:
         "lineTask": packed(view.columns.task, "u4"),
         "lineClass": packed(view.columns.label, "u4"),
         "taskClusters": view.task_clusters,
-        "spread": packed(_finite(view.spread), "f4"),
+        "spread": packed(view.spread, "f4"),
         "top": _largest(view),
         "near": _nearest(view),
         "map": _map(view),
@@ -52,17 +55,11 @@ def payload(view: ModelView, comparison: Comparison | None) -> dict[str, Any]:
     }
 
 
-def _finite(values: np.ndarray) -> np.ndarray:
-    """Clip values to the range of 32 bits, NaN to zero."""
-    most = float(np.finfo(np.float32).max)
-    return np.nan_to_num(np.clip(values, -most, most), nan=0.0)
-
-
 def _largest(view: ModelView) -> dict[str, Any]:
     lines, features = view.values.shape
     count = min(features, max(5, min(TOP, TOP_ALL // lines)))
     chosen = _largest_columns(np.abs(view.values), count)
-    values = _finite(np.take_along_axis(view.values, chosen, axis=1))
+    values = np.take_along_axis(view.values, chosen, axis=1)
     return {"count": count, "feature": packed(chosen, "u4"), "value": packed(values, "f4")}
 
 
