@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -247,7 +247,4 @@ def plus(total: Array | None, part: Array | None) -> Array | None:
 
 def added(parts: Iterable[Array]) -> Array:
     """Sum of arrays made for the purpose; at least one."""
-    total = None
-    for part in parts:
-        total = plus(total, part)
-    return total
+    return reduce(plus, parts)

@@ -13,8 +13,6 @@ from ..arrays.algebra import with_corner
 from ..factors import Factors
 from ..losses import Loss
 from ..rows.design import Covariance
-from ..solvers import Solution
-from ..solvers.small_blocks import solve_coupled_blocks
 
 _TASKS = 4096
 """Tasks summed up at a time."""
@@ -47,19 +45,14 @@ class TaskQuadratic:
         lift = with_corner(core)
         return lift.T @ (self.hessian @ lift), self.gradient @ lift
 
-    def solve(
-        self, core: Array | None, low: Array, ridge: Array, penalty_gradient: Array
-    ) -> Solution:
-        """Newton step of ``(g_t, b_t)``; the penalty's Hessian is ``ridge - low lowᵀ``."""
-        return solve_coupled_blocks(*self.system(core, low, ridge, penalty_gradient))
+    def system(self, core: Array | None, ridge: Array, slope: Array) -> tuple[Array, Array]:
+        """Blocks and right side of the Newton step of ``(g_t, b_t)``, of as many as ``ridge`` has.
 
-    def system(
-        self, core: Array | None, low: Array, ridge: Array, penalty_gradient: Array
-    ) -> tuple[Array, Array, Array, Array]:
-        """Blocks, coupling, ridge and right side of :meth:`solve`."""
+        ``slope`` is the gradient of their penalty.
+        """
         hessian, gradient = self.through_core(core)
         size = ridge.shape[0]
-        return hessian[:, :size, :size], low, ridge, -(gradient[:, :size] + penalty_gradient)
+        return hessian[:, :size, :size], -(gradient[:, :size] + slope)
 
     def core_sums(self, G: Array, rows: int) -> tuple[Array, Array]:
         """Hessian (K1², K2²) and gradient (K1, K2) by a core of K1 = ``rows`` rows."""

@@ -13,7 +13,13 @@ from ..factors import Factors, State, padded
 from ..solvers import Solution
 from ..solvers.conjugate_gradient import conjugate_gradient
 from ..solvers.proximal import proximal_gradient
-from ..solvers.small_blocks import coupled_blocks, paired, regular, solve_arrow
+from ..solvers.small_blocks import (
+    coupled_blocks,
+    paired,
+    regular,
+    solve_arrow,
+    solve_coupled_blocks,
+)
 from .memberships import BlockStep
 from .recipe import InnerTolerance
 
@@ -38,9 +44,10 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: InnerTolerance) -> 
     if penalty.smooth:
         ridge, slope = _with_deviations(state, ridge, slope)
     narrow = low.shape[1] == width and width <= WOODBURY_WIDTH
+    hessian, right = quadratic.system(core, ridge, slope)
     if penalty.smooth and (narrow or not low.shape[1]):
-        return _tasks_moved(state, quadratic.solve(core, low, ridge, slope), rotation)
-    hessian, _, _, right = quadratic.system(core, low, ridge, slope)
+        solution = solve_coupled_blocks(hessian, low, ridge, right)
+        return _tasks_moved(state, solution, rotation)
     if not penalty.smooth:
         # None of these penalties couples tasks, so each has its own length of step.
         steepest = xp.linalg.eigvalsh(regular(hessian, ridge))[:, -1:]
