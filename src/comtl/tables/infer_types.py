@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +11,6 @@ import pyarrow as pa
 from ..phrases import count_noun
 from .columns import CATEGORY, NUMBER, YES_NO, Column
 from .values import (
-    DATE,
-    DECORATED,
     MISSING_NUMBERS,
     NUMBER_PATTERN,
     TableError,
@@ -19,11 +18,22 @@ from .values import (
     first_not,
     levels_of,
     numbers_of,
-    share,
     type_of,
-    yes_no,
 )
 
+YES_NO_WORDS = {
+    frozenset(pair): pair
+    for pair in (("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("off", "on"))
+}
+"""Words for no and yes, in lower case."""
+DATE = (
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?"
+    r"|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})([T ].*)?"
+    r"|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[aApP][mM])?"
+    r"|\d{1,2}[ -](?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ -]\d{2,4}"
+)
+DECORATED = r"[($€£¥₹+\- ]*\d[\d\s.,'’_]*([eE][+-]?\d+)?[\s%€$£¥₹)]*"
+"""A number with signs around it or between its digits."""
 MAX_CATEGORY_LEVELS = 10
 """Levels that a category may have in any case."""
 MOST_LEVELS = 2000
@@ -68,22 +78,35 @@ def infer_column(
     codes, levels = levels_of(values)
     if kind == "nothing" or not levels:
         return SkippedColumn.left_out(name, "has no values")
-    if kind == "bool" or yes_no(levels) is not None:
-        return _yes_no(codes, levels, name)
+    words = _no_and_yes(levels)
+    if words is not None:
+        gaps = codes < 0
+        fill = float(np.median(codes[~gaps] == levels.index(words[1])))
+        return Column(name, YES_NO, words, fill, bool(gaps.any()), int(gaps.sum()))
     if are_numbers([level for level in levels if level not in MISSING_NUMBERS]):
         return _number(numbers_of(values, name), name)
     why = _refusal(codes, levels, name)
     return SkippedColumn(name, why, True) if why else _category(codes, levels, name)
 
 
+def _no_and_yes(levels: list[str]) -> tuple[str, str] | None:
+    """Words for no and yes as they are written here, or None if the levels are others."""
+    written = {level.strip().lower(): level for level in levels}
+    pair = YES_NO_WORDS.get(frozenset(written))
+    # Two spellings of one word are left to be levels, which shows them.
+    if pair is None or len(written) != len(levels):
+        return None
+    return written[pair[0]], written[pair[1]]
+
+
 def _refusal(codes: np.ndarray, levels: list[str], name: str) -> str:
     """Why text cannot be used as it is; empty where it can."""
     sample = levels[:MOST_LEVELS]
-    if share(DATE, sample) > 0.8:
+    if _share(DATE, sample) > 0.8:
         return f"Column {name!r} holds dates, such as {sample[0]!r}: {_instead(name)}"
     # Digits alone, some with a leading zero, are postcodes and the like.
-    if share(r"\d+", sample) < 1.0:
-        plain, decorated = share(NUMBER_PATTERN, sample), share(DECORATED, sample)
+    if _share(r"\d+", sample) < 1.0:
+        plain, decorated = _share(NUMBER_PATTERN, sample), _share(DECORATED, sample)
         example = first_not(NUMBER_PATTERN, sample)
         remedy = f"take it as names with --category {name}, or leave it out with --drop {name}."
         if decorated > 0.5 and decorated > plain:
@@ -115,6 +138,11 @@ def _instead(name: str) -> str:
     )
 
 
+def _share(pattern: str, levels: list[str]) -> float:
+    """Share of the levels that match a pattern, spaces around them aside."""
+    return float(np.mean([bool(re.fullmatch(pattern, level.strip())) for level in levels]))
+
+
 def _number(numbers: np.ndarray, name: str, *, coerce: bool = False) -> Column | SkippedColumn:
     gaps = np.isnan(numbers)
     if gaps.all():
@@ -124,15 +152,6 @@ def _number(numbers: np.ndarray, name: str, *, coerce: bool = False) -> Column |
         return SkippedColumn.left_out(name, f"is {known[0]:g} in every row")
     fill = float(np.median(known))
     return Column(name, NUMBER, (), fill, bool(gaps.any()), int(gaps.sum()), coerce)
-
-
-def _yes_no(codes: np.ndarray, levels: list[str], name: str) -> Column | SkippedColumn:
-    words = yes_no(levels)
-    if words is None:
-        return _category(codes, levels, name)
-    gaps = codes < 0
-    fill = float(np.median(codes[~gaps] == levels.index(words[1])))
-    return Column(name, YES_NO, words, fill, bool(gaps.any()), int(gaps.sum()))
 
 
 def _category(codes: np.ndarray, levels: list[str], name: str) -> Column | SkippedColumn:
