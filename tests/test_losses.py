@@ -127,9 +127,7 @@ def test_links_are_means(score):
     assert_allclose(Logit().mean(at), expit(at), atol=1e-15)
     assert_allclose(Log().mean(at), np.exp(at))
     assert Identity().mean(at) is at
-
-
-def test_the_mean_of_a_count_does_not_overflow():
+    # The mean of a count does not overflow.
     assert np.isfinite(Log().mean(np.array([1e4]))).all()
 
 
