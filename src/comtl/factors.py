@@ -38,10 +38,6 @@ class Factors:
         return self.offset + self.random_intercepts
 
     @property
-    def coef_shape(self) -> tuple[int, int]:
-        return self.F.shape[0], self.G.shape[0]
-
-    @property
     def coef(self) -> Array:
         """Weights of all tasks, ``P × T``: for small sizes and for looking at."""
         return self.shared[:, None] + self.F @ self.loadings.T

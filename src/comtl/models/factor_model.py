@@ -212,7 +212,7 @@ class FactorFit(ABC):
         model.solver_ = dict(step.solvers)
         model._state = step.state
         scale = units.target_scale * units.inverse_scale
-        widths = self.ranks(*factors.coef_shape)
+        widths = self.ranks(factors.F.shape[0], factors.G.shape[0])
         model.feature_factor_ = padded(scale[:, None] * factors.F, widths[0])
         if factors.S is not None:
             model.core_ = padded(padded(factors.S, widths[1]).T, widths[0]).T

@@ -274,9 +274,7 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
     coef_frame = coef_frame
     task_frame = task_frame
     report = report
-
-    def _summary(self) -> str:
-        return summary(self)
+    _summary = summary
 
     def _html_repr(self) -> str:
         """Scikit-learn's diagram, and what was fitted in one line below it."""
