@@ -34,12 +34,14 @@ class LabelEncoding:
         return replace(self, columns=columns, number=next(_numbers))
 
 
+@dataclass(eq=False)
 class Partition:
     """Validated observations of one partition, and what was last made of them."""
 
-    def __init__(self, obs: Observations, columns_in: int, names: np.ndarray | None) -> None:
-        self.obs, self.columns_in, self.names = obs, columns_in, names
-        self._made: dict[str, tuple[Any, Any]] = {}
+    obs: Observations
+    columns_in: int
+    names: np.ndarray | None
+    _made: dict[str, tuple[Any, Any]] = field(default_factory=dict, init=False)
 
     def __reduce__(self) -> Any:
         return Partition, (self.obs, self.columns_in, self.names)

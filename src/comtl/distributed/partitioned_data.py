@@ -190,7 +190,10 @@ def read_partitions(
     schema.n_features_in_ = summaries[0].columns_in
     if summaries[0].names is not None:
         schema.feature_names_in_ = summaries[0].names
-    columns = _columns_of(y) if summaries[0].multi_output else None
+    columns = None
+    if summaries[0].multi_output:
+        names = list(y.columns) if hasattr(y, "columns") else list(range(y.shape[1]))
+        columns = read_tasks(names, "the column names of y")
     tasks = _all_tasks(summaries, columns)
     classes = seen = None
     if summaries[0].classes is not None:
@@ -222,11 +225,6 @@ def _read(
         if rows is None or len(rows)
     ]
     return workers.persist(parts)
-
-
-def _columns_of(y: Any) -> np.ndarray:
-    names = list(y.columns) if hasattr(y, "columns") else list(range(y.shape[1]))
-    return read_tasks(names, "the column names of y")
 
 
 def _all_tasks(summaries: list[PartitionSummary], columns: np.ndarray | None) -> np.ndarray:
