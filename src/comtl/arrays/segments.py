@@ -68,16 +68,13 @@ def _sum_once(values: Array, bounds: np.ndarray, there: Array) -> Array:
 
         return cupy.add.reduceat(values, there[:-1], axis=0)
     xp = namespace(values)
-    parts, order = [], []
-    for tasks in similar_sizes(np.diff(bounds)):
-        index, inside = padded_index(bounds, tasks)
-        shape = (*index.shape, *values.shape[1:])
-        block = xp.reshape(xp.take(values, xp.asarray(index.reshape(-1)), axis=0), shape)
-        mask = xp.reshape(xp.asarray(inside), (*index.shape, *(1,) * (values.ndim - 1)))
+    parts = []
+    batches, back = _batches(bounds, values)
+    for shape, flat, inside, _ in batches:
+        block = xp.reshape(xp.take(values, flat, axis=0), (*shape, *values.shape[1:]))
+        mask = xp.reshape(inside, (*shape, *(1,) * (values.ndim - 1)))
         parts.append(xp.sum(xp.where(mask, block, xp.zeros_like(block)), axis=1))
-        order.append(tasks)
-    back = np.argsort(np.concatenate(order))
-    return xp.take(xp.concat(parts, axis=0), xp.asarray(back), axis=0)
+    return xp.take(xp.concat(parts, axis=0), back, axis=0)
 
 
 def local_offsets(offsets: np.ndarray, start: int, stop: int) -> tuple[int, int, np.ndarray]:
