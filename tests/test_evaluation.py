@@ -73,8 +73,8 @@ def test_a_choice_sees_training_rows_alone():
 
 
 @pytest.mark.parametrize("column", [None, "group"])
-def test_simpler_models_take_the_bends_of_a_bent_one(column):
-    """Tasks are alike and the line bends: bends are worth it, learning tasks together is not."""
+def test_reference_models_take_the_hinges_of_a_model(column):
+    """Tasks are alike and not linear: hinges are worth it, learning tasks together is not."""
     rng = np.random.default_rng(0)
     task = np.repeat(["a", "b", "c", "d"], 40)
     frame = pd.DataFrame({"age": rng.normal(size=160), "dose": rng.normal(size=160)})
@@ -91,7 +91,7 @@ def test_simpler_models_take_the_bends_of_a_bent_one(column):
     assert min(straight.overall[name] for name in ("pooled", "separate")) > 1.1
 
 
-def test_simpler_classifiers_and_tables_take_bends():
+def test_reference_classifiers_and_tables_take_hinges():
     rng = np.random.default_rng(1)
     X, task = rng.normal(size=(160, 1)), np.repeat([0, 1], 80)
     y = np.abs(X[:, 0]) + 0.2 * rng.normal(size=160) > 0.7
@@ -103,7 +103,7 @@ def test_simpler_classifiers_and_tables_take_bends():
     assert both.overall["separate"] < 0.3 * both.overall["mean"]
 
 
-def test_simpler_models_leave_bends_that_do_not_help():
+def test_reference_models_leave_hinges_that_do_not_help():
     rng = np.random.default_rng(1)
     X, task = rng.normal(size=(160, 1)), np.repeat([0, 1], 80)
     model = MultitaskRegressor(basis="hinges", cv=2).fit(X, np.abs(X[:, 0]), task=task)
