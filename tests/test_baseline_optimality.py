@@ -20,7 +20,7 @@ from comtl.baselines import (
     SharedPoolRegressor,
 )
 from comtl.baselines import direct as whole
-from comtl.baselines.pools import Rounds
+from comtl.baselines.pools import Rounds, SharedPoolFit
 from comtl.engine.problem import Problem
 from comtl.engine.recipe import Schedule
 from helpers import problem
@@ -256,9 +256,10 @@ def test_the_pool_is_the_best_of_all_assignments(seed, models, labels):
 def test_rows_and_grams_agree_on_the_assignment(seed):
     data = problem(seed, 3, 8, 8)
     units = SimpleNamespace(shift=np.zeros(3))
+    pool = SharedPoolFit(SharedPoolRegressor(3, alpha=0.5, tol=1e-9))
     found = []
     for datafit in (data.rows(), data.gram()):
-        rounds = Rounds(Problem(datafit, units), 3, 0.5, True, 1e-9)
+        rounds = Rounds(Problem(datafit, units), pool)
         starts = rounds.starts(4, np.random.default_rng(0))
         found.append([list(rounds.run(labels, Schedule())) for labels in starts])
     for rows, gram in zip(*found, strict=True):

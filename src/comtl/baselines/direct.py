@@ -20,7 +20,7 @@ from ..models import fields as of
 from ..models.factor_model import FactorFit, adapt
 from ..models.task_model import TaskModel
 from ..parameters import Doc, NonNegative
-from ..penalties import LEAST, Free, Penalty
+from ..penalties import Free, Penalty, Ridge
 from ..penalties.learned_relation import AcrossColumns, LearnedRelation
 from ..penalties.relations import Relation
 
@@ -75,9 +75,13 @@ class DirectFit(FactorFit):
     exact: bool = True
     """Whether one sweep solves a squared loss, if its steps are exact."""
 
-    def strength(self) -> float:
-        """Penalty of the weights, kept off zero."""
-        return max(float(self.model.alpha), LEAST)
+    def penalties(self) -> dict[str, Penalty]:
+        """Penalty of the weights."""
+        return {"W": Ridge.of_strength(self.model.alpha)}
+
+    def recipe(self, n_features: int, n_columns: int) -> Recipe:
+        penalty, size = self.penalties()["W"], (n_features, n_columns)
+        return direct_recipe(size, penalty, intercept=self.model.fit_intercept)
 
     def schedule(self) -> Schedule:
         schedule = super().schedule()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
-from ..engine.recipe import Recipe, Schedule
+from ..engine.recipe import Schedule
 from ..models import fields as of
 from ..models.factor_model import FactorFit, adapt
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..models.task_model import TaskModel
 from ..parameters import Doc, NonNegative, documented
-from ..penalties import L1, LEAST, Penalty, Ridge
+from ..penalties import L1, Penalty, Ridge
 from .direct import close
 
 
@@ -19,25 +19,18 @@ class FactoredFit(FactorFit):
     """A ridge on both factors."""
 
     rank_names = ("n_components",)
+    path_names, alpha_name = ("alpha_feature",), "alpha_task"
+    task_penalty: type[Penalty] = Ridge
 
-    def task_penalty(self) -> Penalty:
-        """Penalty of the task factor."""
-        return Ridge(max(self.model.alpha_task, LEAST))
-
-    def recipe(self, n_features: int, n_columns: int) -> Recipe:
-        penalties = {"F": Ridge(max(self.model.alpha_feature, LEAST)), "G": self.task_penalty()}
-        ranks = self.ranks(n_features, n_columns)
-        return Recipe(penalties, ranks, intercept=self.model.fit_intercept)
-
-    def place(self) -> tuple[tuple[Any, ...], float]:
-        return (self.model.alpha_feature,), self.model.alpha_task
+    def penalties(self) -> dict[str, Penalty]:
+        task = self.task_penalty.of_strength(self.model.alpha_task)
+        return {"F": Ridge.of_strength(self.model.alpha_feature), "G": task}
 
 
 class GroupOverlapFit(FactoredFit):
     """Sparse rows of the task factor."""
 
-    def task_penalty(self) -> Penalty:
-        return L1(max(self.model.alpha_task, LEAST))
+    task_penalty = L1
 
     def schedule(self) -> Schedule:
         return replace(super().schedule(), inner=close(self.model.tol))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated
 
-from ..engine.recipe import Recipe
 from ..models import fields as of
 from ..models.factor_model import adapt
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..models.task_model import TaskModel
 from ..parameters import Doc, NonNegative, documented
-from ..penalties import LEAST
+from ..penalties import Penalty
 from ..penalties.learned_relation import LearnedRelation, RidgedRelation
-from .direct import Alpha, DirectFit, DirectModel, direct_recipe
+from .direct import Alpha, DirectFit, DirectModel
 
 
 class FeatureLearningFit(DirectFit):
@@ -22,21 +21,18 @@ class FeatureLearningFit(DirectFit):
     smoothing = 1e-7
     exact = False
 
-    def recipe(self, n_features: int, n_columns: int) -> Recipe:
-        penalty, own = LearnedRelation(self.strength()), self.model.fit_intercept
-        return direct_recipe((n_features, n_columns), penalty, intercept=own)
+    def penalties(self) -> dict[str, Penalty]:
+        return {"W": LearnedRelation.of_strength(self.model.alpha)}
 
 
 class RelationLearningFit(FeatureLearningFit):
     """A learned task relation and a ridge on the weights."""
 
-    def recipe(self, n_features: int, n_columns: int) -> Recipe:
-        model = self.model
-        penalty = RidgedRelation(max(float(model.alpha_task), LEAST), ridge=float(model.alpha))
-        return direct_recipe((n_features, n_columns), penalty, intercept=model.fit_intercept)
+    path_names, alpha_name = ("alpha",), "alpha_task"
 
-    def place(self) -> tuple[tuple[Any, ...], float]:
-        return (float(self.model.alpha),), float(self.model.alpha_task)
+    def penalties(self) -> dict[str, Penalty]:
+        relation = RidgedRelation.of_strength(self.model.alpha_task)
+        return {"W": replace(relation, ridge=float(self.model.alpha))}
 
 
 @dataclass(eq=False, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..models.task_model import TaskModel
 from ..parameters import Doc, NonNegative, documented, require_number
 from ..penalties import LEAST, Free, Ridge
-from .direct import Alpha, DirectFit, DirectModel, direct_recipe
+from .direct import Alpha, DirectFit, DirectModel
 
 if TYPE_CHECKING:
     from ..engine.problem import Problem
@@ -41,7 +41,7 @@ class PooledFit(DirectFit):
             {"F": Ridge(1.0), "G": Ridge(1.0)},
             (1, 1),
             fixed=nothing,
-            shared=self.strength(),
+            shared=self.penalties()["W"].strength,
             intercept=self.model.fit_intercept,
             intercept_penalty=self.pooling,
         )
@@ -71,13 +71,9 @@ class RandomInterceptFit(PooledFit):
         self, problem: Problem, labels: np.ndarray, schedule: Schedule
     ) -> Iterator[Iteration]:
         kinds, own = np.unique(labels, return_inverse=True)
-        member = np.eye(len(kinds))[own]
-        recipe = Recipe(
-            {"F": Ridge(self.strength()), "G": Free()},
-            (member.shape[1], member.shape[1]),
-            fixed={"G": member},
-            intercept=self.model.fit_intercept,
-        )
+        penalties, ranks = {"F": self.penalties()["W"], "G": Free()}, (len(kinds), len(kinds))
+        held = {"G": np.eye(len(kinds))[own]}
+        recipe = Recipe(penalties, ranks, fixed=held, intercept=self.model.fit_intercept)
         return problem.sweeps(recipe, schedule)
 
 
@@ -164,27 +160,21 @@ class IndependentFit(DirectFit):
     """Weights and an intercept of each task's own."""
 
     def recipe(self, n_features: int, n_columns: int) -> Recipe:
-        parts = {"intercept": self.model.fit_intercept, "intercept_penalty": LEAST}
-        return direct_recipe((n_features, n_columns), Ridge(self.strength()), **parts)
+        return replace(super().recipe(n_features, n_columns), intercept_penalty=LEAST)
 
 
 class MeanRegularizedFit(DirectFit):
     """A common part, and penalised deviations of slopes and intercepts."""
 
+    path_names = ("alpha_intercept", "alpha_shared")
+
     def recipe(self, n_features: int, n_columns: int) -> Recipe:
         own = self.model.alpha_intercept
-        return direct_recipe(
-            (n_features, n_columns),
-            Ridge(self.strength()),
+        return replace(
+            super().recipe(n_features, n_columns),
             shared=max(float(self.model.alpha_shared), LEAST),
-            intercept=self.model.fit_intercept,
             intercept_penalty=None if own is None else max(float(own), LEAST),
         )
-
-    def place(self) -> tuple[tuple[Any, ...], float]:
-        own = self.model.alpha_intercept
-        path = -1.0 if own is None else float(own), float(self.model.alpha_shared)
-        return path, float(self.model.alpha)
 
 
 @dataclass(eq=False, repr=False)

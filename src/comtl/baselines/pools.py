@@ -8,21 +8,22 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ..arrays import Array, namespace, take, to_numpy
+from ..arrays import Array, asarray_like, namespace, take, to_numpy
 from ..clusters import cluster_rows
 from ..datafits.datafit import Datafit
 from ..datafits.rows_datafit import RowsDatafit
 from ..engine.problem import Problem
-from ..engine.recipe import Iteration, Recipe, Schedule
+from ..engine.recipe import Iteration, Schedule
 from ..factors import Factors, State
 from ..models import fields as of
 from ..models.factor_model import FactorFit, adapt
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..models.task_model import TaskModel
 from ..parameters import Count, Doc, NonNegative, documented
-from ..penalties import LEAST, Ridge, Simplex
+from ..penalties import LEAST, Penalty, Ridge, Simplex
 from ..penalties.constraints import indicators
-from .direct import close, direct_recipe, exact
+from .direct import close, exact
+from .pooled import IndependentFit
 
 
 class PoolFit(FactorFit):
@@ -34,12 +35,8 @@ class PoolFit(FactorFit):
         count = min(self.clusters()[0], n_columns)
         return count, count
 
-    def recipe(self, n_features: int, n_columns: int) -> Recipe:
-        return Recipe(
-            {"F": Ridge(max(float(self.model.alpha), LEAST)), "G": Simplex()},
-            self.ranks(n_features, n_columns),
-            intercept=self.model.fit_intercept,
-        )
+    def penalties(self) -> dict[str, Penalty]:
+        return {"F": Ridge.of_strength(self.model.alpha), "G": Simplex()}
 
     def schedule(self) -> Schedule:
         return replace(super().schedule(), inner=close(self.model.tol))
@@ -133,12 +130,9 @@ class SharedPoolFit(PoolFit):
         self, problem: Problem, schedule: Schedule, seed: int, factors: Factors | None = None
     ) -> Iterator[Iteration]:
         """Yield the best of several runs, round by round; earlier factors have no part in it."""
-        datafit, rng = problem.datafit, np.random.default_rng(seed)
-        count = self.ranks(datafit.n_features, datafit.n_tasks)[0]
-        alpha = max(float(self.model.alpha), LEAST)
-        fit = Rounds(problem, count, alpha, self.model.fit_intercept, self.model.tol)
-        starts = fit.starts(int(self.model.n_init), rng)
-        runs = [list(fit.run(labels, schedule)) for labels in starts]
+        rounds, rng = Rounds(problem, self), np.random.default_rng(seed)
+        starts = rounds.starts(int(self.model.n_init), rng)
+        runs = [list(rounds.run(labels, schedule)) for labels in starts]
         yield from min(runs, key=lambda run: run[-1].objective)
 
     def within(
@@ -179,13 +173,15 @@ class SharedPool(TaskModel):
 
 @dataclass(frozen=True)
 class Rounds:
-    """Rounds of assigning tasks to ``count`` models and fitting the models anew."""
+    """Rounds of assigning tasks to models and fitting the models anew."""
 
     problem: Problem
-    count: int
-    alpha: float
-    intercept: bool
-    tol: float
+    fit: SharedPoolFit
+
+    @property
+    def count(self) -> int:
+        """Models in the pool."""
+        return self.fit.ranks(self.datafit.n_features, self.datafit.n_tasks)[0]
 
     @property
     def datafit(self) -> Datafit:
@@ -197,10 +193,9 @@ class Rounds:
 
     def models(self, datafit: Datafit) -> Factors:
         """One ridge model for each task of a datafit."""
-        parts = {"intercept": self.intercept, "intercept_penalty": LEAST}
-        size = datafit.n_features, datafit.n_tasks
-        recipe = direct_recipe(size, Ridge(self.alpha), **parts)
-        schedule = Schedule(max_iter=50, tol=self.tol, inner=exact(self.tol))
+        model = self.fit.model
+        recipe = IndependentFit(model).recipe(datafit.n_features, datafit.n_tasks)
+        schedule = Schedule(max_iter=50, tol=model.tol, inner=exact(model.tol))
         *_, step = replace(self.problem, datafit=datafit).sweeps(recipe, schedule)
         return step.state.factors
 
@@ -236,12 +231,8 @@ class Rounds:
         used, own = np.unique(labels, return_inverse=True)
         pool = self.models(self.datafit.with_tasks_pooled(own, len(used)))
         # A model without tasks has no rows to learn from: it is zero.
-        places = np.full(self.count, len(used))
-        places[used] = np.arange(len(used))
-        xp, dtype = namespace(self.like), self.like.dtype
-        none = xp.zeros((1, self.datafit.n_features), dtype=dtype)
-        weights = take(xp.concat([pool.coef.T, none], axis=0), places)
-        intercepts = take(xp.concat([pool.intercepts, xp.zeros(1, dtype=dtype)]), places)
+        places = asarray_like(np.eye(self.count)[:, used], self.like, self.like.dtype)
+        weights, intercepts = places @ pool.coef.T, places @ pool.intercepts
         state = self._state(weights, intercepts, labels)
         value = self.datafit.quadratic_at(state.factors).value + state.regularizer
         losses = to_numpy(self.datafit.losses(weights, intercepts))
@@ -270,12 +261,11 @@ class Rounds:
             offset,
             take(intercepts - offset, labels),
         )
-        penalties = {"F": Ridge(self.alpha), "G": Simplex()}
         return State(
             factors,
-            penalties,
+            self.fit.penalties(),
             fixed=frozenset({"G"}),
-            intercept=self.intercept,
+            intercept=self.fit.model.fit_intercept,
             intercept_penalty=LEAST,
             estimates_pooling=False,
         )

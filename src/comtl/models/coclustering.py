@@ -24,12 +24,13 @@ from .task_model import TaskModel
 class LearnedFactors(FactorFit):
     """Factors that are all learned, each with a penalty of its own."""
 
+    path_names, alpha_name = ("alpha_feature",), "alpha_task"
+
     def __init__(self, model: Any) -> None:
         super().__init__(model)
         self.init, self.smoothing = model.init, model.smoothing
 
     def penalties(self) -> dict[str, Penalty]:
-        """Penalty of each factor."""
         model = self.model
         return {
             "F": penalty_of(model.feature_penalty, model.alpha_feature),
@@ -47,9 +48,6 @@ class LearnedFactors(FactorFit):
             ranks = (min(ranks), min(ranks))
         shared = max(self.model.alpha_shared, LEAST) if self.model.shared else None
         return Recipe(penalties, ranks, shared=shared, intercept=self.model.fit_intercept)
-
-    def place(self) -> tuple[tuple[Any, ...], float]:
-        return (self.model.alpha_feature,), self.model.alpha_task
 
 
 class TwoFactors(LearnedFactors):

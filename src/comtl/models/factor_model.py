@@ -20,7 +20,7 @@ from ..engine.recipe import Iteration, Recipe, Schedule
 from ..factors import Factors, State, padded
 from ..linear import OutputColumns
 from ..losses import Loss, loss_of
-from ..penalties import Free
+from ..penalties import Free, Penalty
 from ..penalties.relations import Relation
 from ..phrases import warn_caller
 from ..rows.fit_input import rows_of
@@ -59,7 +59,10 @@ class FactorFit(ABC):
     init: str = "svd"
     smoothing: float = 0.01
     rank_names: ClassVar[tuple[str, ...]] = ()
-    """Parameters that say how many columns the factors have."""
+    path_names: ClassVar[tuple[str, ...]] = ()
+    alpha_name: ClassVar[str] = "alpha"
+    """Parameters that say how many columns the factors have; in a search, penalties that one path
+    of fits has in common, and the one that rises along it."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -70,12 +73,19 @@ class FactorFit(ABC):
         return rank, rank
 
     @abstractmethod
+    def penalties(self) -> dict[str, Penalty]:
+        """Penalty of each factor that is learned."""
+
     def recipe(self, n_features: int, n_columns: int) -> Recipe:
         """Return the model as the engine takes it."""
+        ranks = self.ranks(n_features, n_columns)
+        return Recipe(self.penalties(), ranks, intercept=self.model.fit_intercept)
 
-    def place(self) -> tuple[tuple[Any, ...], float]:
+    def place(self) -> tuple[tuple[float, ...], float]:
         """Path that a setting lies on in a search, and its penalty there."""
-        return (), float(self.model.alpha)
+        held = (getattr(self.model, name) for name in self.path_names)
+        path = tuple(-1.0 if alpha is None else float(alpha) for alpha in held)
+        return path, float(getattr(self.model, self.alpha_name))
 
     def clusters(self) -> tuple[int, int]:
         """How many feature and task clusters to report."""
