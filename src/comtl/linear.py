@@ -81,43 +81,29 @@ class ColumnWeights:
 
     def scores(self, X: Any, codes: np.ndarray) -> Array:
         """Score of each row for its own columns: ``codes`` and result are (n,) or (n, m)."""
+        columns, loadings, intercepts = *self._columns(), self.intercepts
         if on_device(X):
-            with np.errstate(invalid="ignore", over="ignore"):
-                return self._device_scores(X, codes)
-        columns, loadings = self._columns()
-        blocks = RowBlocks(X)
-        scores = np.empty(codes.shape, dtype=np.result_type(X.dtype, columns.dtype))
+            X, columns, loadings, intercepts = one_type(X, columns, loadings, intercepts)
+        blocks, each = RowBlocks(X), codes.reshape(len(codes), -1)
+        xp = namespace(columns)
+        scores = xp.empty(each.shape, dtype=xp.result_type(X.dtype, columns.dtype))
 
         # Of rows with infinite values nothing but a score that is not finite is wanted.
         @np.errstate(invalid="ignore", over="ignore")
         def part(number: int) -> None:
             for block in blocks.chunk(number):
-                latent, own = block.forward(columns), codes[block.start : block.stop]
-                for place in np.ndindex(own.shape[1:]):
-                    one = own[:, *place]
-                    score = row_dots(latent, loadings.take(one, axis=0)) + self.intercepts.take(one)
-                    scores[block.start : block.stop, *place] = score
+                latent, rows = block.forward(columns), slice(block.start, block.stop)
+                for place, own in enumerate(each[rows].T):
+                    score = row_dots(latent, take(loadings, own)) + take(intercepts, own)
+                    scores[rows, place] = score
 
         for _ in blocks.each(part, columns.shape[1]):
             pass
         if self.residual is not None:
-            for place in np.ndindex(codes.shape[1:]):
-                scores[:, *place] += self._beyond(X, codes[:, *place])
-        return scores
-
-    def _device_scores(self, X: Array, codes: np.ndarray) -> Array:
-        """Scores where the rows lie: in the wider of the types of rows and weights."""
-        columns, loadings = self._columns()
-        xp = namespace(columns)
-        rows, columns, loadings, intercepts = one_type(X, columns, loadings, self.intercepts)
-        latent = RowBlocks(rows).forward(columns)
-        parts = []
-        for own in codes.reshape(len(codes), -1).T:
-            score = row_dots(latent, take(loadings, own)) + take(intercepts, own)
-            if self.residual is not None:
-                score = score + xp.astype(self.residual.scores(X, own), score.dtype)
-            parts.append(score)
-        return xp.reshape(xp.stack(parts, axis=1), codes.shape)
+            beyond = self.residual.scores if on_device(X) else self._beyond
+            for place, own in enumerate(each.T):
+                scores[:, place] += beyond(X, own)
+        return xp.reshape(scores, codes.shape)
 
     def table(self, X: Any) -> Array:
         """Score of each row for every column, ``(n, T)``."""

@@ -156,6 +156,8 @@ BLOCK_ENTRIES = 2**26
 
 def take(values: Array, numbers: np.ndarray) -> Array:
     """Entries or rows of given numbers, where the values lie."""
+    if type(values) is np.ndarray:
+        return values.take(numbers, axis=0)  # many times faster than by an index
     if not on_device(values):
         return values[numbers]
     if is_device_sparse(values):
