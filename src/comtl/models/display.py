@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +155,7 @@ def report(
             "arrays of "
             "NumPy, or no rows at all for a page of the model alone."
         )
-    return report_of(numpy_copy(self), path, (X, y, task, sample_weight), title)
+    return report_of(self.to_numpy(), path, (X, y, task, sample_weight), title)
 
 
 def summary(model: TaskModel) -> str:
@@ -175,30 +175,16 @@ def _task_title(model: TaskModel) -> str:
 
 
 def numpy_copy(value: Any) -> Any:
-    """The value with every array on a device, however deep, copied to NumPy; itself without any."""
+    """Copy of a value with every array on a device, however deep, copied to NumPy."""
     if on_device(value):
         return to_numpy(value)
     if isinstance(value, RowSparse):
         return value.to_scipy()
-    kind = type(value)
-    if isinstance(value, BaseEstimator):
-        parts = vars(value)
-    elif kind is dict:
-        parts = value
-    elif kind in (list, tuple):
-        parts = dict(enumerate(value))
-    elif is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: getattr(value, field.name) for field in fields(value)}
-    else:
-        return value
-    fresh = {name: numpy_copy(part) for name, part in parts.items()}
-    changed = {name: part for name, part in fresh.items() if part is not parts[name]}
-    if not changed:
-        return value
-    if isinstance(value, BaseEstimator):
-        made = copy.copy(value)
-        vars(made).update(changed)
-        return made
-    if kind is dict:
-        return fresh
-    return kind(fresh.values()) if kind in (list, tuple) else replace(value, **changed)
+    if type(value) in (list, tuple):
+        return type(value)(map(numpy_copy, value))
+    if type(value) is dict:
+        return {name: numpy_copy(part) for name, part in value.items()}
+    if isinstance(value, BaseEstimator) or (is_dataclass(value) and not isinstance(value, type)):
+        value = copy.copy(value)
+        vars(value).update(numpy_copy(vars(value)))
+    return value

@@ -15,7 +15,7 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Array, device_name, namespace, take_pairs
+from ..arrays import Array, device_name, namespace, on_device, take_pairs
 from ..engine.progress import SILENT, FitProgress
 from ..factors import padded
 from ..linear import ColumnWeights, LinearTasks, OutputColumns, Scaling
@@ -303,8 +303,7 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
         """
         from ..saving import save
 
-        check_is_fitted(self)
-        save(numpy_copy(self), path)
+        save(self.to_numpy(), path)
 
     def to_numpy(self) -> Self:
         """Return a copy of the model with all that it learned held by NumPy.
@@ -328,15 +327,14 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
         <class 'numpy.ndarray'>
         """
         check_is_fitted(self)
-        return numpy_copy(self)
+        return numpy_copy(self) if on_device(self._linear.weights.shared) else self
 
     def to_onnx(self) -> Any:
         """Return the linear prediction as an ONNX model."""
         # Not above: the export knows the kinds of models, which are built on this one.
         from ..show.onnx_graph import to_onnx
 
-        check_is_fitted(self)
-        return to_onnx(numpy_copy(self))
+        return to_onnx(self.to_numpy())
 
     def _saved_state(self) -> dict[str, Any]:
         """What a file keeps: parameters, and all that was learned but what follows from it."""
