@@ -135,34 +135,28 @@ class ColumnWeights:
         share = groups / np.maximum(groups.sum(axis=1, keepdims=True), 1)
         factor, residual = self.task_factor, self.residual
         if residual is not None and on_device(factor):
-            residual = residual.with_means(share)
+            residual = residual.means(share)
         elif residual is not None:
-            means = sparse.csr_array(share.astype(factor.dtype)) @ residual
-            residual = sparse.csr_array(sparse.vstack([residual, means]))
+            residual = sparse.csr_array(share.astype(factor.dtype)) @ residual
         share = asarray_like(share, factor, factor.dtype)
-        return self._below(share @ factor, share @ self.intercepts, residual)
+        return self.joined(share @ factor, share @ self.intercepts, residual)
 
-    def _below(self, task_factor: Array, intercepts: Array, residual: Any) -> ColumnWeights:
-        xp = namespace(self.task_factor)
+    def joined(self, task_factor: Array, intercepts: Array, residual: Any) -> ColumnWeights:
+        """Append columns on the same directions; ``residual`` is that of the new ones, or None."""
+        xp, old = namespace(self.task_factor), self.residual
+        if old is not None or residual is not None:
+            old = self._no_residual(self.n_columns) if old is None else old
+            new = self._no_residual(intercepts.shape[0]) if residual is None else residual
+            if on_device(self.shared):
+                residual = old.below(new)
+            else:
+                residual = sparse.csr_array(sparse.vstack([old, new]))
         return replace(
             self,
             task_factor=xp.concat([self.task_factor, task_factor], axis=0),
             intercepts=xp.concat([self.intercepts, intercepts]),
             residual=residual,
         )
-
-    def joined(self, task_factor: Array, intercepts: Array, residual: Any) -> ColumnWeights:
-        """Append columns on the same directions; ``residual`` is that of the new ones, or None."""
-        if self.residual is None and residual is None:
-            return self._below(task_factor, intercepts, None)
-        sizes = self.n_columns, intercepts.shape[0]
-        own, new = (
-            self._no_residual(size) if part is None else part
-            for size, part in zip(sizes, (self.residual, residual), strict=True)
-        )
-        if on_device(self.shared):
-            return self._below(task_factor, intercepts, own.below(new))
-        return self._below(task_factor, intercepts, sparse.csr_array(sparse.vstack([own, new])))
 
     def _no_residual(self, columns: int) -> Any:
         dtype, features = self.shared.dtype, self.shared.shape[0]
@@ -361,14 +355,15 @@ class RowSparse:
         rows = namespace(self.rows).concat([self.rows, other.rows], axis=0)
         return RowSparse(np.concatenate([self.places, moved]), rows)
 
-    def with_means(self, share: np.ndarray) -> RowSparse:
-        """Append means of the tasks, with a share of each."""
+    def means(self, share: np.ndarray) -> RowSparse:
+        """Means of the tasks, with a share of each."""
         xp = namespace(self.rows)
         mine = np.flatnonzero(self.places >= 0)
         weights = np.zeros((len(share), self.rows.shape[0]))
         weights[:, self.places[mine]] = share[:, mine]
-        means = xp.asarray(weights, dtype=self.rows.dtype) @ self.rows
-        return self.below(RowSparse(np.arange(len(share)), means))
+        return RowSparse(
+            np.arange(len(share)), xp.asarray(weights, dtype=self.rows.dtype) @ self.rows
+        )
 
     def scores(self, X: Array, codes: np.ndarray) -> Array:
         """Product of each row of X with that of its task."""
