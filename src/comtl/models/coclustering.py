@@ -28,7 +28,7 @@ class LearnedFactors(FactorFit):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        self.init, self.smoothing = model.init, model.smoothing
+        self.init, self.smoothing, self.checkpoint = model.init, model.smoothing, model.checkpoint
 
     def penalties(self) -> dict[str, Penalty]:
         model = self.model
@@ -36,9 +36,6 @@ class LearnedFactors(FactorFit):
             "F": penalty_of(model.feature_penalty, model.alpha_feature),
             "G": penalty_of(model.task_penalty, model.alpha_task),
         }
-
-    def checkpoint(self) -> str | None:
-        return self.model.checkpoint
 
     def recipe(self, n_features: int, n_columns: int) -> Recipe:
         penalties, ranks = self.penalties(), self.ranks(n_features, n_columns)

@@ -58,6 +58,7 @@ class FactorFit(ABC):
     # What a model may leave to us.
     init: str = "svd"
     smoothing: float = 0.01
+    checkpoint: str | None = None
     rank_names: ClassVar[tuple[str, ...]] = ()
     path_names: ClassVar[tuple[str, ...]] = ()
     alpha_name: ClassVar[str] = "alpha"
@@ -91,10 +92,6 @@ class FactorFit(ABC):
         """How many feature and task clusters to report."""
         counts = [int(getattr(self.model, name)) for name in self.rank_names] or [5]
         return counts[0], counts[-1]
-
-    def checkpoint(self) -> str | None:
-        """File to go on from."""
-        return None
 
     def loss(self) -> Loss:
         """Loss of an observation."""
@@ -146,7 +143,7 @@ class FactorFit(ABC):
         its checkpoint with it. ``described`` gives callbacks the attributes of the outermost
         model, if the fit had ended there.
         """
-        kept = kept or Checkpoint.of(self.checkpoint(), self.model, data)
+        kept = kept or Checkpoint.of(self.checkpoint, self.model, data)
         problem = problem or self.problem(data, columns)
         model = self.model
         history: list[float] = []
