@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..models.factor_model import FactorFit, adapt
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..models.task_model import TaskModel
 from ..parameters import Count, Doc, NonNegative, documented
-from ..penalties import LEAST, Penalty, Ridge, Simplex
+from ..penalties import Penalty, Ridge, Simplex
 from ..penalties.constraints import indicators
 from .direct import close, exact
 from .pooled import IndependentFit
@@ -187,21 +187,17 @@ class Rounds:
     def datafit(self) -> Datafit:
         return self.problem.datafit
 
-    @property
-    def like(self) -> Array:
-        return self.problem.units.shift
-
-    def models(self, datafit: Datafit) -> Factors:
+    def models(self, datafit: Datafit) -> State:
         """One ridge model for each task of a datafit."""
         model = self.fit.model
         recipe = IndependentFit(model).recipe(datafit.n_features, datafit.n_tasks)
         schedule = Schedule(max_iter=50, tol=model.tol, inner=exact(model.tol))
         *_, step = replace(self.problem, datafit=datafit).sweeps(recipe, schedule)
-        return step.state.factors
+        return step.state
 
     def starts(self, number: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
         """Yield labels to start from: clusters of the tasks' own models, then some of these."""
-        own = self.models(self.datafit)
+        own = self.models(self.datafit).factors
         weights, intercepts = own.coef.T, own.intercepts
         # Weights and losses are small: k-means and assignments are those of the host.
         yield cluster_rows(to_numpy(weights), self.count, int(rng.integers(2**31 - 1)))
@@ -229,11 +225,20 @@ class Rounds:
     def _round(self, sweep: int, labels: np.ndarray) -> tuple[Iteration, np.ndarray]:
         """Best models of an assignment, and the loss of each task under each of them."""
         used, own = np.unique(labels, return_inverse=True)
-        pool = self.models(self.datafit.with_tasks_pooled(own, len(used)))
+        alone = self.models(self.datafit.with_tasks_pooled(own, len(used)))
+        pool = alone.factors
         # A model without tasks has no rows to learn from: it is zero.
-        places = asarray_like(np.eye(self.count)[:, used], self.like, self.like.dtype)
+        places = asarray_like(np.eye(self.count)[:, used], pool.F, pool.F.dtype)
         weights, intercepts = places @ pool.coef.T, places @ pool.intercepts
-        state = self._state(weights, intercepts, labels)
+        offset = float(namespace(intercepts).mean(intercepts))
+        factors = pool.with_(
+            F=weights.T,
+            G=indicators(labels, weights.T),
+            offset=offset,
+            random_intercepts=take(intercepts - offset, labels),
+        )
+        penalties, fixed = self.fit.penalties(), frozenset({"G"})
+        state = alone.with_(factors=factors, penalties=penalties, fixed=fixed)
         value = self.datafit.quadratic_at(state.factors).value + state.regularizer
         losses = to_numpy(self.datafit.losses(weights, intercepts))
         return Iteration(sweep, value, state, {"pool": "assignment"}), losses
@@ -249,26 +254,6 @@ class Rounds:
                     filled[task] = gap
                     break
         return filled
-
-    def _state(self, weights: Any, intercepts: Any, labels: np.ndarray) -> State:
-        xp, dtype = namespace(self.like), self.like.dtype
-        offset = float(xp.mean(intercepts))
-        factors = Factors(
-            xp.asarray(weights.T, copy=True),
-            None,
-            indicators(labels, xp.zeros((1, self.count), dtype=dtype)),
-            xp.zeros(weights.shape[1], dtype=dtype),
-            offset,
-            take(intercepts - offset, labels),
-        )
-        return State(
-            factors,
-            self.fit.penalties(),
-            fixed=frozenset({"G"}),
-            intercept=self.fit.model.fit_intercept,
-            intercept_penalty=LEAST,
-            estimates_pooling=False,
-        )
 
 
 @documented
