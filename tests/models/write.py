@@ -76,7 +76,7 @@ def estimators() -> dict[str, tuple[Any, Any]]:
 def said(model: Any, rows: Any, **task: Any) -> dict[str, Any]:
     """What a model says of rows, by method."""
     found = {"predict": model.predict(rows, **task).tolist()}
-    classes = model.classes if isinstance(model, TableModel) else model._known_classes
+    classes = model.classes if isinstance(model, TableModel) else model._linear.classes
     if classes is not None:
         found["predict_proba"] = model.predict_proba(rows, **task).tolist()
     elif "predict_interval" in dir(model):

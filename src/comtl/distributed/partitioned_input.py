@@ -38,7 +38,7 @@ class PartitionedInput(FitInput):
 
     def read_more(self, model: TaskModel, schema: TaskModel) -> Any:
         """Have the partitions of further tasks validated; their columns must be those of fit."""
-        data = self.read(schema, classes=model._known_classes)
+        data = self.read(schema, classes=model._linear.classes)
         names = [getattr(one, "feature_names_in_", None) for one in (model, schema)]
         same = names[0] is None or names[1] is None or np.array_equal(names[0], names[1])
         if model.n_features_in_ != schema.n_features_in_ or not same:

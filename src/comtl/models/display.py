@@ -101,9 +101,9 @@ def task_frame(self: TaskModel) -> Any:
     if self._linear.columns.index is None:
         columns["intercept"] = to_numpy(self.intercept_)
     else:
-        assert self._known_classes is not None
+        assert self._linear.classes is not None
         intercepts = to_numpy(self.intercept_)
-        for name, values in zip(self._known_classes.tolist(), intercepts.T, strict=True):
+        for name, values in zip(self._linear.classes.tolist(), intercepts.T, strict=True):
             columns[f"intercept of {name}"] = values
     return pandas.DataFrame(columns, index=pandas.Index(self.tasks_, name=_task_title(self)))
 
@@ -164,8 +164,8 @@ def summary(model: TaskModel) -> str:
         count_noun(len(model.tasks_), "task"),
         count_noun(len(model._feature_names()), "feature"),
     ]
-    if model._known_classes is not None:
-        parts.append(count_noun(len(model._known_classes), "class", "classes"))
+    if model._linear.classes is not None:
+        parts.append(count_noun(len(model._linear.classes), "class", "classes"))
     parts.append(count_noun(len(np.unique(model.task_clusters_)), "cluster") + " of tasks")
     return ", ".join(parts) + '. model.report("report.html") shows more.'
 

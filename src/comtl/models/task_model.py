@@ -96,11 +96,6 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
         return self._linear.tasks
 
     @property
-    def _known_classes(self) -> np.ndarray | None:
-        """Classes of the fit; None for a regressor."""
-        return self._linear.classes
-
-    @property
     def _algorithm(self) -> Any:
         return None if self._algorithm_class is None else self._algorithm_class(self)
 

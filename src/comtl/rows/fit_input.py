@@ -54,7 +54,7 @@ class FitInput:
         again.
         """
         read_rows(model, self.X, self.task)
-        return self.read(schema, classes=model._known_classes)
+        return self.read(schema, classes=model._linear.classes)
 
     def here(self, schema: TaskModel) -> FitInput:
         """Rows in the memory of this process, for models that need them there."""

@@ -57,7 +57,7 @@ def page(
     shown = view(model)
     script = "(() => {\n'use strict';\n" + "".join(map(_part, SCRIPTS)) + "})();\n"
     name = type(model).__name__
-    score = "target" if model._known_classes is None else "score"
+    score = "target" if model._linear.classes is None else "score"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     parts = {
         "title": escape(title or name),

@@ -175,8 +175,8 @@ def tiles(view: ModelView, model: TaskModel, comparison: Comparison | None) -> s
     ]
     if comparison is not None:
         sizes.append(("rows", f"{int(comparison.train_rows.sum()):,}"))
-    if model._known_classes is not None:
-        sizes.append(("classes", len(model._known_classes)))
+    if model._linear.classes is not None:
+        sizes.append(("classes", len(model._linear.classes)))
     sizes.append(("clusters of tasks", len(np.unique(view.task_clusters))))
     sizes.append(("clusters of features", len(np.unique(view.feature_clusters))))
     items = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in sizes)

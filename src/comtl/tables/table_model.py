@@ -125,7 +125,7 @@ class TableModel:
     @property
     def classes(self) -> np.ndarray | None:
         """Classes in the order of their probabilities; None for a regression."""
-        return self.estimator._known_classes
+        return self.estimator._linear.classes
 
     def prepare(self, frame: Any, unseen: str = "mean") -> PreparedRows:
         """Rows of a table as the estimator takes them, with notes on unknown values.
