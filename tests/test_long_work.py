@@ -204,6 +204,14 @@ def test_a_search_makes_do_with_the_folds_it_has(after, monkeypatch):
     assert after == 5 or np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
+@pytest.mark.parametrize("warm_path", [True, False])
+def test_a_search_without_a_fold_ends(warm_path, monkeypatch):
+    monkeypatch.setattr(grid.Fold, "losses", interrupting(grid.Fold.losses, 0))
+    search = comtl.BiFactorRegressorCV(1, alphas=(0.1, 1.0), cv=4, warm_path=warm_path, **ALONE)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y, task=TASK)
+
+
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_search_that_nobody_interrupts_is_silent(n_jobs):
     search = comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=3, n_jobs=n_jobs)

@@ -144,6 +144,8 @@ class Grid:
         # The widest first, so that no long path is left to one process at the end.
         groups = [paths[path] for path in sorted(paths, reverse=True)]
         losses, weights, complete = self._run(groups, screen=warm)
+        if not len(losses):
+            raise KeyboardInterrupt
         settled = set() if warm else set(places)
         mean = np.average(losses, axis=0, weights=weights)
         wanted = {min(path, key=mean.__getitem__) for path in groups}
@@ -156,6 +158,8 @@ class Grid:
             settled |= wanted
             mean = np.average(losses, axis=0, weights=weights)
             wanted = set(sorted(places, key=mean.__getitem__)[:CONFIRMED_SETTINGS])
+        if not complete:
+            _warn_of_interruption()
         return losses[:, first], weights
 
     def _ranks(self, place: int) -> tuple[int, int]:
@@ -202,10 +206,6 @@ class Grid:
         # A callback may end it early too.
         complete = bool(wanted) and len(known) == len(wanted)
         done = [all((fold, g) in known for g in range(len(groups))) for fold in range(len(weights))]
-        if screen and not any(done):
-            raise KeyboardInterrupt
-        if not complete:
-            _warn_of_interruption()
         losses = np.full((len(weights), len(self.models)), np.inf)
         for (fold, group), values in known.items():
             losses[fold, groups[group]] = values
