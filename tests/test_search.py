@@ -59,7 +59,7 @@ def scores(model):
     return model.cv_results_["mean_test_score"]
 
 
-def tested(y, task, **params):
+def held_out(y, task, **params):
     """Rows held out in each of four folds."""
     X = np.zeros((len(task), 1))
     return [test for _, test in TaskStratifiedKFold(4, **params).split(X, y, task)]
@@ -212,7 +212,7 @@ def test_folds_depend_on_nothing_else(kind):
 def test_folds_hold_an_equal_part_of_every_task():
     task = np.repeat(["a", "b", "c", "d"], [2, 7, 12, 1])
     y = np.arange(22) % 3
-    folds = tested(y, task)
+    folds = held_out(y, task)
     assert len(folds) == 4
     np.testing.assert_array_equal(np.sort(np.concatenate(folds)), range(22))
     for train, test in TaskStratifiedKFold(4).split(np.zeros((22, 1)), y, task):
@@ -223,9 +223,9 @@ def test_folds_hold_an_equal_part_of_every_task():
         for c in range(3):  # each class of the largest task: four rows, one a fold
             assert ((task[test] == "c") & (y[test] == c)).sum() == 1
     for labels in (y.astype(float), y[:, None], np.array(["u", "v", "w"])[y], y.astype(object)):
-        assert same(folds, tested(labels, task))
-    assert same(folds, tested(y, task))
-    assert not same(folds, tested(y, task, random_state=1))
+        assert same(folds, held_out(labels, task))
+    assert same(folds, held_out(y, task))
+    assert not same(folds, held_out(y, task, random_state=1))
 
 
 def test_folds_do_not_look_at_values():
@@ -233,7 +233,7 @@ def test_folds_do_not_look_at_values():
     rng = np.random.default_rng(0)
     task, y = np.repeat(["a", "b"], 20), rng.standard_normal(40)
     for values in (y, y[:, None], np.stack([y, y], axis=1), np.where(y > 1.0, np.nan, y)):
-        assert same(tested(None, task), tested(values, task))
+        assert same(held_out(None, task), held_out(values, task))
 
 
 def test_folds_at_the_same_time():
