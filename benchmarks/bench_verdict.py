@@ -175,7 +175,7 @@ RULES: dict[str, Rule] = {
 
 def outcomes(design: Design) -> tuple[np.ndarray, np.ndarray]:
     """For each draw the two true advantages, and what each rule says."""
-    with mock.patch.object(simpler, "_tuned", fixed), warnings.catch_warnings():
+    with mock.patch.object(simpler, "tuned", fixed), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         draws = [design.draw(seed) for seed in range(design.draws)]
     said = [[judge(found) for judge in RULES.values()] for found, _, _ in draws]

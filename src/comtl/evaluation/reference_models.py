@@ -7,12 +7,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ..baselines import (
-    IndependentClassifier,
-    IndependentRegressor,
-    PooledClassifier,
-    PooledRegressor,
-)
+from .. import baselines
 from ..models.search import search
 from ..models.task_model import TaskModel
 from ..rows.fit_input import FitInput
@@ -21,8 +16,8 @@ from ..stacking.hinges import Hinges
 from ..stacking.multitask import MultitaskModel
 
 KINDS: dict[str, tuple[Any, Any]] = {
-    "pooled": (PooledRegressor, PooledClassifier),
-    "separate": (IndependentRegressor, IndependentClassifier),
+    "pooled": (baselines.PooledRegressor, baselines.PooledClassifier),
+    "separate": (baselines.IndependentRegressor, baselines.IndependentClassifier),
 }
 """Reference models of numbers and of classes."""
 PENALTIES = tuple(10.0**power for power in range(-2, 4))
@@ -33,11 +28,6 @@ def choose_hinges(model: Any) -> Hinges:
     return model._hinges if isinstance(model, MultitaskModel) else Hinges.none()
 
 
-def simple_model(name: str, classes: bool, rows: FitInput) -> TaskModel:
-    """Ridge model "pooled" or "separate", not fitted, with the cross-validated penalty."""
-    return _tuned(name, classes, None, rows)[1]
-
-
 def simple_fit(
     name: str, like: TaskModel, part: FitInput, rest: FitInput
 ) -> tuple[TaskModel, FitInput]:
@@ -46,11 +36,11 @@ def simple_fit(
     It may take the hinges of ``like``, a fitted model, by cross-validation: then the two differ
     only in what they do with tasks.
     """
-    candidates = [(*_tuned(name, like._classification, like.task_column, part), part, rest)]
+    candidates = [(*tuned(name, like._classification, like.task_column, part), part, rest)]
     hinges = choose_hinges(like)
     if len(hinges.columns):
         wide, wide_rest = (_with_hinges(hinges, like, rows) for rows in (part, rest))
-        candidates.append((*_tuned(name, like._classification, None, wide), wide, wide_rest))
+        candidates.append((*tuned(name, like._classification, None, wide), wide, wide_rest))
     _, model, train, test = min(candidates, key=lambda one: one[0])
     return model._fit_quietly(train), test
 
@@ -61,10 +51,10 @@ def _with_hinges(hinges: Hinges, schema: TaskModel, rows: FitInput) -> FitInput:
     return replace(rows, X=hinges.expanded(X), task=labels)
 
 
-def _tuned(
+def tuned(
     name: str, classes: bool, task_column: str | int | None, rows: FitInput
 ) -> tuple[float, TaskModel]:
-    """Held-out loss and model of the best penalty."""
+    """Held-out loss, and ridge model "pooled" or "separate", not fitted, of the best penalty."""
     kind = KINDS[name][classes]
     # A seed, so that what is drawn for a start does not depend on what ran before.
     settings = [kind(alpha, task_column=task_column, random_state=0) for alpha in PENALTIES]

@@ -16,7 +16,7 @@ from .. import __version__
 from ..evaluation.compare_models import MANY_ROWS, compare
 from ..evaluation.comparison import Comparison
 from ..evaluation.nonlinearity import MIN_LOG_EVIDENCE, nonlinearity_evidence
-from ..evaluation.reference_models import choose_hinges, simple_model
+from ..evaluation.reference_models import choose_hinges, tuned
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
 from ..model_selection import (
     BiFactorClassifierCV,
@@ -206,7 +206,7 @@ def choose_model(
         with warnings.catch_warnings():
             # A penalty whose fit stops early can still be distinguished from the others.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return simple_model(name, classes, rows)
+            return tuned(name, classes, None, rows)[1]
     estimator = ESTIMATORS[name][classes]
     if name == "hierarchical":
         return estimator()
