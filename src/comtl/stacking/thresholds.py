@@ -30,17 +30,16 @@ def best_thresholds(
     """
     weights = row_counts(weights)
     total = np.bincount(task, weights, minlength=n_tasks)
-    sums = np.bincount(task, weights * scores, minlength=n_tasks)
-    known = total > 0.0
-    means = np.where(known, sums / np.where(known, total, 1.0), 0.0)
-    means[~known] = means[known].mean() if known.any() else 0.0
-    best, cuts = -np.inf, means
+    means = _ratio(np.bincount(task, weights * scores, minlength=n_tasks), total)
+    means[total == 0.0] = means[total > 0.0].mean()
+    best, thresholds = -np.inf, means
     for share in SHARES:
-        value, cut = _common_threshold(metric, scores - share * means[task], chance, weights, task)
+        rows = scores - share * means[task], chance, weights, task
+        value, common = _common_threshold(metric, *rows)
         # Among equals the simplest: the data do not ask for more.
         if value > best + 1e-12:
-            best, cuts = value, share * means + cut
-    return cuts
+            best, thresholds = value, share * means + common
+    return thresholds
 
 
 def _common_threshold(
@@ -48,11 +47,11 @@ def _common_threshold(
 ) -> tuple[float, float]:
     """What one threshold for all tasks reaches, and the threshold; of equals the middle one."""
     ordered = np.unique(quantiles(scores, weights, np.linspace(0.0, 1.0, N_THRESHOLDS)))
-    cuts = 0.5 * (ordered[1:] + ordered[:-1]) if len(ordered) > 1 else ordered
+    thresholds = 0.5 * (ordered[1:] + ordered[:-1]) if len(ordered) > 1 else ordered
     # For every task and threshold, the weight of rows above it.
     tasks, codes = np.unique(task, return_inverse=True)
-    place = codes * (len(cuts) + 1) + np.searchsorted(cuts, scores)
-    size = len(tasks) * (len(cuts) + 1)
+    place = codes * (len(thresholds) + 1) + np.searchsorted(thresholds, scores)
+    size = len(tasks) * (len(thresholds) + 1)
 
     def above(share: np.ndarray) -> np.ndarray:
         table = np.bincount(place, weights * share, minlength=size).reshape(len(tasks), -1)
@@ -61,7 +60,7 @@ def _common_threshold(
     hits, alarms = above(chance), above(1.0 - chance)
     value = _value(metric, hits[:, 1:], alarms[:, 1:], hits[:, :1], alarms[:, :1]).mean(axis=0)
     best = np.flatnonzero(value >= value.max() - 1e-12)
-    return float(value.max()), float(cuts[best[len(best) // 2]])
+    return float(value.max()), float(thresholds[best[len(best) // 2]])
 
 
 def _value(
@@ -69,15 +68,16 @@ def _value(
 ) -> np.ndarray:
     """Metric of each task and threshold, from the weights of its rows by class and decision."""
     missed, quiet = positive - hits, negative - alarms
-
-    def share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-        return np.where(whole > 0.0, part / np.where(whole > 0.0, whole, 1.0), 0.0)
-
     if metric == "accuracy":
-        return share(hits + quiet, positive + negative)
+        return _ratio(hits + quiet, positive + negative)
     if metric == "balanced_accuracy":
-        return 0.5 * (share(hits, positive) + share(quiet, negative))
-    second = share(2.0 * hits, 2.0 * hits + alarms + missed)
+        return 0.5 * (_ratio(hits, positive) + _ratio(quiet, negative))
+    second = _ratio(2.0 * hits, 2.0 * hits + alarms + missed)
     if metric == "f1":
         return second
-    return 0.5 * (second + share(2.0 * quiet, 2.0 * quiet + missed + alarms))
+    return 0.5 * (second + _ratio(2.0 * quiet, 2.0 * quiet + missed + alarms))
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Part over whole, zero where there is nothing."""
+    return np.where(whole > 0.0, part / np.where(whole > 0.0, whole, 1.0), 0.0)
