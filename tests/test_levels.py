@@ -99,21 +99,21 @@ def test_a_member_sees_predictions_made_without_the_row():
     trees = Boosted()
     stack, data = stacked([*below, trees], X, y, task, splits)
     names = [one.name for one in stack.members]
-    predicted = [stack.blends[0](part.predicted(names)) for part in stack.parts]
+    predicted = stack.blends[0](stack.held.predicted(names))
     for number, (rows, base) in enumerate(trees.seen):
-        others = [other for other in range(3) if other != number]
+        others = stack.fold != number
         assert sorted(rows.y) == sorted(np.delete(y, splits[number][1]))
         for what in ("score", "coef"):
-            expected = np.concatenate([getattr(predicted[other], what) for other in others])
+            expected = getattr(predicted, what)[others]
             np.testing.assert_array_equal(getattr(base, what), expected)
     for number, (_, held) in enumerate(splits):
         changed = y.copy()
         changed[held] += np.random.default_rng(1).standard_normal(len(held))
         found, _ = stacked(below, X, changed, task, splits)
-        one, other = found.parts[number], stack.parts[number]
-        assert not np.array_equal(one.y, other.y)
-        np.testing.assert_array_equal(one.scores, other.scores[:, :3])
-        assert not np.array_equal(found.parts[number - 1].scores, stack.parts[number - 1].scores)
+        same, one, other = stack.fold == number, found.held, stack.held
+        assert not np.array_equal(one.y[same], other.y[same])
+        np.testing.assert_array_equal(one.scores[same], other.scores[same, :3])
+        assert not np.array_equal(one.scores[~same], other.scores[~same, :3])
     trees.seen.clear()
     fitted = FittedStack.of(stack, data)
     ((rows, base),) = trees.seen

@@ -56,7 +56,7 @@ def test_members_ask_for_the_grams_of_all_rows_once(monkeypatch):
     fit_all(members, shared.rows(), shared, None)
     # Those of columns on one scale, and of columns as given.
     assert len(made) == 2
-    found = shared.population()
+    found = shared.population
     assert found.datafit(Squared(), 3, 6) is found.sums
     assert found.gaussian(heteroscedastic=True).data.sums is found.sums
 

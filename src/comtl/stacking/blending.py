@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,15 +30,15 @@ class Blend:
     shift: float
 
     @classmethod
-    def of(cls, names: Sequence[str], shares: np.ndarray, shift: float) -> Blend:
+    def of(cls, names: Sequence[str], shares: Iterable[float], shift: float) -> Blend:
         """Blend of the members that have a weight."""
-        named = zip(names, shares.tolist(), strict=True)
+        named = zip(names, map(float, shares), strict=True)
         return cls({name: share for name, share in named if share > 0.0}, shift)
 
-    def __call__(self, said: Mapping[str, Predicted]) -> Predicted:
+    def __call__(self, predicted: Mapping[str, Predicted]) -> Predicted:
         """Score, and coefficients of the linear members, of what members predict."""
-        chosen = [(share, said[name]) for name, share in self.weights.items()]
-        blank = next((0.0 * one.score for one in said.values()), np.zeros(1))
+        chosen = [(share, predicted[name]) for name, share in self.weights.items()]
+        blank = next((0.0 * one.score for one in predicted.values()), np.zeros(1))
         score = sum((share * one.score for share, one in chosen), blank + self.shift)
         linear = [(share, one) for share, one in chosen if one.table is not None]
         if not linear:
@@ -91,14 +91,8 @@ def row_counts(weights: np.ndarray) -> np.ndarray:
     return weights * max(1.0, known / max(float(weights.sum()), np.finfo(float).tiny))
 
 
-def exceeds_noise(gains: np.ndarray, weights: np.ndarray) -> bool:
-    """Whether what cells gain is on average more than noise between them explains."""
-    mean, error = mean_and_se(gains, weights)
-    return mean > MIN_GAIN_SE * error
-
-
 def mean_and_se(gains: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """Mean of what cells gain, and its standard error."""
+    """Mean of what targets gain, and its standard error."""
     weights = row_counts(weights)
     mean = float(np.average(gains, weights=weights))
     spread = float(np.average((gains - mean) ** 2, weights=weights))

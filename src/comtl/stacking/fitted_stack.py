@@ -32,25 +32,24 @@ class FittedStack:
         """Fit the members that have a weight after some level to all rows."""
         used = {name for one in stack.blends for name in one.weights}
         fitted: list[dict[str, Any]] = []
-        for members in by_level(stack.members):
-            own = [one for one in members if one.name in used]
-            shared = Shared(data, own)
+        for level in by_level(stack.members):
+            members = [one for one in level if one.name in used]
+            shared = Shared(data, members)
             rows, base = shared.rows(), None
             if fitted:
-                below = replace(stack, blends=stack.blends[: len(fitted)])
-                rows, base = below.held_out(range(len(stack.parts)))
-            found = fit_all(own, rows, shared, base)
-            fitted.append({one.name: it for one, it in zip(own, found, strict=True)})
+                rows, base = replace(stack, blends=stack.blends[: len(fitted)]).held_out()
+            models = fit_all(members, rows, shared, base)
+            fitted.append({one.name: it for one, it in zip(members, models, strict=True)})
         return cls(tuple(fitted), stack.blends, stack.rows.units.scale)
 
     def predicted(self, rows: MemberRows) -> dict[str, Predicted]:
         """What each member predicts, by name."""
-        said: dict[str, Predicted] = {}
+        predicted: dict[str, Predicted] = {}
         base = None
-        for members, found in zip(self.members, self.blends, strict=True):
-            said |= {name: one.score(rows, base) for name, one in members.items()}
-            base = found(said)
-        return said
+        for members, blend in zip(self.members, self.blends, strict=True):
+            predicted |= {name: one.score(rows, base) for name, one in members.items()}
+            base = blend(predicted)
+        return predicted
 
     def nonlinear_scores(self, X: Any, codes: np.ndarray | None, linear: LinearTasks) -> np.ndarray:
         """What members without coefficients add to the scores of rows.
@@ -59,14 +58,15 @@ class FittedStack:
         """
         tasks, places = linear.tasks, linear.columns.places
         codes = np.tile(np.arange(len(tasks)), (X.shape[0], 1)) if codes is None else codes
+        row = None if codes.ndim == 1 else np.repeat(np.arange(len(codes)), codes.shape[1])
         known = places >= 0
         columns = np.argwhere(known)[np.argsort(places[known])]
         task, label = columns[codes.ravel()].T
         # Last of the places is a task never seen, which has the mean unit.
         task = np.where(task < len(tasks), task, -1)
-        row = np.repeat(np.arange(len(codes)), codes[:1].size)
         none = np.zeros(len(task))
-        said = self.predicted(MemberRows(X, row, task, label, tasks, none, none))
-        shares = self.blends[-1].weights.items()
-        added = sum((share * said[one].score for one, share in shares if not said[one].table), none)
+        predicted = self.predicted(MemberRows(X, row, task, label, tasks, none, none))
+        weights = self.blends[-1].weights
+        nonlinear = [name for name in weights if predicted[name].table is None]
+        added = sum((weights[name] * predicted[name].score for name in nonlinear), none)
         return (np.append(self.scale, self.scale.mean())[task] * added).reshape(codes.shape)

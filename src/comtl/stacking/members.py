@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..hierarchical.coregionalised import CentredProblem, CoregionalisedRidge
 from ..hierarchical.hierarchical_estimators import HierarchicalModel, groups_of, populations_of
 from ..hierarchical.population import Population
 from ..linear import ColumnWeights, OutputColumns
+from ..losses import Loss
 from ..models.task_model import TaskModel
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
@@ -70,6 +71,11 @@ class MemberRows:
         weights = data.weights if len(cell) == data.n_observations else take(data.weights, cell)
         return cls(data.X, row, data.codes[cell], label, data.tasks, y, weights)
 
+    def take(self, chosen: np.ndarray) -> MemberRows:
+        """Some of the targets, of the same rows."""
+        names = [one.name for one in fields(self) if one.name not in ("X", "tasks")]
+        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+
     def scores(self, weights: ColumnWeights, column: np.ndarray) -> Array:
         """Score of each target by its column of the weights."""
         if self.row is None:
@@ -91,6 +97,11 @@ class Predicted:
     score: np.ndarray
     column: np.ndarray | None = None
     table: Callable[[], np.ndarray] | None = None
+
+    def take(self, chosen: np.ndarray) -> Predicted:
+        """Predictions of some of the targets."""
+        column = None if self.column is None else self.column[chosen]
+        return Predicted(self.score[chosen], column, self.table)
 
     @property
     def coef(self) -> np.ndarray | None:
@@ -144,22 +155,20 @@ class Shared:
             self.made[key] = make()
         return self.made[key]
 
-    def population(self, *, standardize: bool = True) -> Population:
-        """Rows on standard scales, or with columns that keep their spread among each other."""
-
-        def make() -> Population:
-            if not standardize:
-                return self.population().evenly()
-            classes = self.data.classes is not None
-            cells = self.data.one_vs_rest(self.columns) if classes else self.data
-            return Population.of(cells, standardize=True, classification=classes)
-
-        return self.once(("population", standardize), make)
+    @cached_property
+    def population(self) -> Population:
+        """Rows on standard scales."""
+        classes = self.data.classes is not None
+        cells = self.data.one_vs_rest(self.columns) if classes else self.data
+        return Population.of(cells, standardize=True, classification=classes)
 
     def populations(self, *, standardize: bool) -> list[Population]:
-        """The same, beyond two classes of each class."""
-        whole = self.population(standardize=standardize)
-        make = partial(populations_of, whole, self.columns)
+        """The same, or with columns that keep their spread; beyond two classes of each class."""
+
+        def make() -> list[Population]:
+            whole = self.population if standardize else self.population.evenly()
+            return populations_of(whole, self.columns)
+
         return self.once(("populations", standardize), make)
 
 
@@ -181,11 +190,6 @@ class FittedEstimator:
         codes = np.append(linear.codes(rows.tasks), -1)[rows.task]
         column, extended = linear.columns.places[codes, rows.label], linear.extended
         return Predicted(rows.scores(extended, column), column, lambda: extended.coef)
-
-
-def public_member(fitted: Fitted) -> Any:
-    """What users see of a member: the estimator, where it is one."""
-    return fitted.model if isinstance(fitted, FittedEstimator) else fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,31 +223,25 @@ def learn_hierarchical(model: HierarchicalModel, shared: Shared) -> None:
     shared.made[model.structure, scaled] = model._priors
 
 
-def learn_factors(model: TaskModel, shared: Shared) -> None:
+def learn_factors(model: Any, shared: Shared) -> None:
     """Fit factors; models on standard scales share their rows or Grams."""
-    data, columns = shared.data, shared.columns
-    if not _on_standard_scales(model):
+    data, columns, loss = shared.data, shared.columns, model._loss()
+    if not model.standardize:
         model._learn(data, columns)
         return
-    key = "problem", type(model._loss())
-    problem = shared.once(key, lambda: _factor_problem(model, shared))
+    problem = shared.once((Problem, type(loss)), lambda: _factor_problem(loss, shared))
     model._algorithm.learn(data, columns, problem=problem)
 
 
-def _on_standard_scales(model: Any) -> bool:
-    return model.fit_intercept and model.standardize
-
-
-def _factor_problem(model: TaskModel, shared: Shared) -> Problem:
-    population, columns = shared.population(), shared.columns
+def _factor_problem(loss: Loss, shared: Shared) -> Problem:
+    population, columns = shared.population, shared.columns
     size = population.cells.n_features, population.cells.n_tasks
-    models = (
-        one.model
+    widths = [
+        one.model._algorithm.recipe(*size).ranks[0]
         for one in shared.members
-        if isinstance(one, EstimatorMember) and one.learn is learn_factors
-    )
-    widths = [one._algorithm.recipe(*size).ranks[0] for one in models if _on_standard_scales(one)]
-    datafit = population.datafit(model._loss(), max(widths), len(widths))
+        if isinstance(one, EstimatorMember) and one.learn is learn_factors and one.model.standardize
+    ]
+    datafit = population.datafit(loss, max(widths), len(widths))
     labels = None if columns.index is None else columns.label
     return Problem(datafit, population.units, labels)
 

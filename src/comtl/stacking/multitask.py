@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -32,32 +31,13 @@ from .default_members import default_members
 from .fitted_stack import FittedStack
 from .hinges import Hinges
 from .intervals import ErrorModel
-from .members import Member, Shape, public_member
-from .stack import FoldRun, Stack, fit_stack, unless_interrupted
+from .members import FittedEstimator, Member, Shape
+from .stack import FoldRun, Stack, fit_stack
 from .stack_rows import StackRows, TargetScaling
 from .thresholds import METRICS, best_thresholds
 
-Basis = Annotated[
-    str | None,
-    one_of(None, "hinges"),
-    Doc(
-        '"hinges" also tries columns of ten values or more with hinges at four quantiles, and '
-        "keeps them where they are better on rows that the members did not see, by more than "
-        "chance explains. ``coef_`` and ``feature_clusters_`` then hold the columns of X first and "
-        "the hinges after them; ``coef_frame()`` names them."
-    ),
-]
-CV = Annotated[
-    Any,
-    Doc(
-        "Folds on which the members are compared. An int splits every task (and every class in it) "
-        "into that many parts; the folds depend on nothing else.",
-        "int, splitter or list of splits",
-    ),
-]
-Jobs = Annotated[int | None, Doc("Members fitted at the same time, in processes of joblib.")]
 
-
+@dataclass(eq=False, repr=False)
 class MultitaskModel(TaskModel):
     """Abstract stack of models of all tasks.
 
@@ -72,18 +52,34 @@ class MultitaskModel(TaskModel):
         Their weights, by name.
     """
 
+    _: KW_ONLY
+    basis: Annotated[
+        str | None,
+        one_of(None, "hinges"),
+        Doc(
+            '"hinges" also tries columns of ten values or more with hinges at four quantiles, and '
+            "keeps them where they are better on rows that the members did not see, by more than "
+            "chance explains. ``coef_`` and ``feature_clusters_`` then hold the columns of X first "
+            "and the hinges after them; ``coef_frame()`` names them."
+        ),
+    ] = None
+    cv: Annotated[
+        Any,
+        Doc(
+            "Folds on which the members are compared. An int splits every task (and every class in "
+            "it) into that many parts; the folds depend on nothing else.",
+            "int, splitter or list of splits",
+        ),
+    ] = 5
+    task_column: of.TaskColumn = None
+    unseen_task: of.UnseenTask = "mean"
+    n_jobs: Annotated[
+        int | None, Doc("Members fitted at the same time, in processes of joblib.")
+    ] = None
+    checkpoint: of.Checkpoint = None
+    verbose: of.Verbose = 0
+
     _levels_tell = True
-
-    members_: dict[str, Any]
-    weights_: dict[str, float]
-    _nonlinear: FittedStack | None
-
-    # Declared for type checkers; the final classes are dataclasses of their parameters.
-    basis: str | None
-    cv: Any
-    n_jobs: int | None
-    checkpoint: str | None
-    verbose: int
 
     def _loss(self) -> Loss:
         return Logistic() if self._classification else Squared()
@@ -104,28 +100,25 @@ class MultitaskModel(TaskModel):
         run = FoldRun(n_jobs, Checkpoint.of(self.checkpoint, self, data), watch)
         units = TargetScaling.of(data)
 
-        def stack_on(hinges: Hinges) -> Stack:
-            own = StackRows(rows, self, hinges, units, data.classes, splits)
-            members = self._members(Shape.of(data, further=len(hinges.columns)))
-            return fit_stack(own, members, self._loss(), run)
-
-        straight, *bent = self._bases(data)
+        stack: Stack | None = None
         with progress_shown(self.verbose):
-            stack = stack_on(straight)
-            for hinges in bent if stack.complete else []:
-                new = unless_interrupted(partial(stack_on, hinges), watch, "hinges")
-                if new is not None and new.complete and new.beats(stack):
-                    stack = new
+            for hinges in self._bases(data):
+                folds = StackRows(rows, self, hinges, units, data.classes, splits)
+                members = self._members(Shape.of(data, further=len(hinges.columns)))
+                fresh = fit_stack(folds, members, self._loss(), run)
+                if stack is None or (fresh is not None and fresh.beats(stack)):
+                    stack = fresh
+                if stack is None or not stack.complete:
+                    break
+            assert stack is not None
             logger.info("weights: %s", stack.weights)
             self._keep(stack, stack.rows.prepared(data))
         run.kept.finish()
 
     def _bases(self, data: Observations) -> list[Hinges]:
         """Features to choose from: the columns as they are, and with hinges if asked for."""
-        if self.basis is None:
-            return [Hinges.none()]
-        hinges = Hinges.of(data.X, row_weights(data))
-        return [Hinges.none(), hinges] if len(hinges.columns) else [Hinges.none()]
+        hinges = [] if self.basis is None else [Hinges.of(data.X, row_weights(data))]
+        return [Hinges.none(), *(one for one in hinges if len(one.columns))]
 
     def _read_codes(self, X: Any, task: Any) -> tuple[Any, np.ndarray | None]:
         X, codes = super()._read_codes(X, task)
@@ -133,27 +126,31 @@ class MultitaskModel(TaskModel):
 
     def _keep(self, stack: Stack, data: Observations, thresholds: np.ndarray | float = 0.0) -> None:
         """Fit members to all rows; make one linear model, in the user's units, of linear ones."""
-        fitted = FittedStack.of(stack, data)
-        columns, units = OutputColumns.of(data), stack.rows.units
-        found = {name: one for level in fitted.members for name, one in level.items()}
-        self.weights_, self._hinges = stack.weights, stack.rows.hinges
-        self.members_ = {name: public_member(found[name]) for name in stack.weights}
+        fitted, columns = FittedStack.of(stack, data), OutputColumns.of(data)
+        weights = stack.weights
+        models = {
+            name: one for level in fitted.members for name, one in level.items() if name in weights
+        }
+        self.weights_, self._hinges = weights, stack.rows.hinges
+        self.members_ = {
+            name: one.model if isinstance(one, FittedEstimator) else one
+            for name, one in models.items()
+        }
         self.basis_ = "hinges" if len(self._hinges.columns) else "linear"
         xp = namespace(data.weights)
-        design = Design.standardized(data.X, xp.ones(data.X.shape[0], dtype=data.X.dtype))
-        shape = len(columns.task), data.n_features
         dtype = data.X.dtype if on_device(data.X) else np.float64
-        coef = xp.zeros(shape, dtype=dtype)
-        shift = np.zeros(shape[0]) + stack.blends[-1].shift - thresholds
+        coef = xp.zeros((len(columns.task), data.n_features), dtype=dtype)
+        shift = np.zeros(len(columns.task)) + stack.blends[-1].shift - thresholds
         intercepts = asarray_like(shift, coef, dtype)
-        linear = {name: found[name].linear for name in stack.weights}
+        linear = {name: one.linear for name, one in models.items()}
         for name, one in linear.items():
             if one is not None:
-                coef += stack.weights[name] * one.coef
-                intercepts += stack.weights[name] * one.intercepts
-        whole = ColumnWeights.of_coef(*units.inverse_transform(coef, intercepts, columns.task))
+                coef += weights[name] * one.coef
+                intercepts += weights[name] * one.intercepts
+        whole = stack.rows.units.inverse_transform(coef, intercepts, columns.task)
+        design = Design.standardized(data.X, xp.ones(data.X.shape[0], dtype=data.X.dtype))
         scaling = Scaling(design.shift, design.inverse_scale, 0.0, 1.0)
-        self._keep_weights(data, columns, whole, scaling)
+        self._keep_weights(data, columns, ColumnWeights.of_coef(*whole), scaling)
         self._nonlinear = fitted if None in linear.values() else None
 
     def _scores(self, X: Any, codes: np.ndarray | None) -> Array:
@@ -173,7 +170,6 @@ class MultitaskModel(TaskModel):
 
 
 @documented
-@dataclass(eq=False, repr=False)
 class MultitaskRegressor(IntervalMixin, MultitaskModel):
     r"""The best linear model of all tasks, without a parameter to choose.
 
@@ -194,15 +190,6 @@ class MultitaskRegressor(IntervalMixin, MultitaskModel):
     >>> bool(0.85 < np.mean((lower < y) & (y < upper)) < 0.97)
     True
     """
-
-    _: KW_ONLY
-    basis: Basis = None
-    cv: CV = 5
-    task_column: of.TaskColumn = None
-    unseen_task: of.UnseenTask = "mean"
-    n_jobs: Jobs = None
-    checkpoint: of.Checkpoint = None
-    verbose: of.Verbose = 0
 
     def _keep(self, stack: Stack, data: Observations, *more: Any) -> None:
         super()._keep(stack, data, *more)
@@ -269,13 +256,6 @@ class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
             "``decision_function`` have them; ``predict_proba`` leaves them out. None: even odds."
         ),
     ] = None
-    basis: Basis = None
-    cv: CV = 5
-    task_column: of.TaskColumn = None
-    unseen_task: of.UnseenTask = "mean"
-    n_jobs: Jobs = None
-    checkpoint: of.Checkpoint = None
-    verbose: of.Verbose = 0
 
     def _keep(self, stack: Stack, data: Observations, thresholds: np.ndarray | float = 0.0) -> None:
         self.thresholds_ = np.zeros(data.n_tasks)
