@@ -39,46 +39,8 @@ from .likelihoods import Likelihood
 from .population import Population
 from .posterior import Prior
 
-Structure = Annotated[
-    str,
-    partial(require_choice, choices=COVARIANCE_FAMILIES),
-    Doc(
-        "Covariance of the random effects: an intercept only; slopes of one variance; of "
-        "one variance each; any covariance, with a prior about the isotropic one; or some "
-        "directions in common and one variance around them."
-    ),
-]
-Directions = Annotated[Count, Doc('Directions of the structure "factor".')]
-PriorWeight = Annotated[
-    float | None,
-    require_number,
-    Doc("How many tasks the prior of a full covariance counts for; None: as many as features."),
-]
-ShrinkCommon = Annotated[
-    Flag,
-    Doc(
-        "Whether the common slopes are shrunk to zero, by a variance that the marginal likelihood "
-        "chooses. False leaves them free, as in a mixed model, where there are ten rows or more "
-        "for each."
-    ),
-]
-Standardize = Annotated[
-    Flag,
-    Doc(
-        "Whether to scale features to unit variance inside. False: they keep their spread, so that "
-        "wide columns may count for more. Weights are reported in the units given."
-    ),
-]
-MaxIter = Annotated[Count, Doc("Most steps.")]
-Tol = Annotated[
-    NonNegative,
-    Doc(
-        "Stop once the log marginal likelihood can rise by no more than this for each row, by how "
-        "fast its gains fall."
-    ),
-]
 
-
+@dataclass(eq=False, repr=False)
 class HierarchicalModel(TaskModel):
     """Abstract model of tasks as draws from one population.
 
@@ -92,18 +54,50 @@ class HierarchicalModel(TaskModel):
         Steps done, and whether they came to an end.
     """
 
-    _priors: list[Prior]
-    _levels_tell = True
+    structure: Annotated[
+        str,
+        partial(require_choice, choices=COVARIANCE_FAMILIES),
+        Doc(
+            "Covariance of the random effects: an intercept only; slopes of one variance; of "
+            "one variance each; any covariance, with a prior about the isotropic one; or some "
+            "directions in common and one variance around them."
+        ),
+    ] = "full"
+    _: KW_ONLY
+    n_components: Annotated[Count, Doc('Directions of the structure "factor".')] = 2
+    prior_weight: Annotated[
+        float | None,
+        require_number,
+        Doc("How many tasks the prior of a full covariance counts for; None: as many as features."),
+    ] = None
+    shrink_common: Annotated[
+        Flag,
+        Doc(
+            "Whether the common slopes are shrunk to zero, by a variance that the marginal "
+            "likelihood chooses. False leaves them free, as in a mixed model, where there are ten "
+            "rows or more for each."
+        ),
+    ] = False
+    standardize: Annotated[
+        Flag,
+        Doc(
+            "Whether to scale features to unit variance inside. False: they keep their spread, so "
+            "that wide columns may count for more. Weights are reported in the units given."
+        ),
+    ] = True
+    task_column: TaskColumn = None
+    unseen_task: UnseenTask = "mean"
+    max_iter: Annotated[Count, Doc("Most steps.")] = 500
+    tol: Annotated[
+        NonNegative,
+        Doc(
+            "Stop once the log marginal likelihood can rise by no more than this for each row, by "
+            "how fast its gains fall."
+        ),
+    ] = 1e-6
+    verbose: Verbose = 0
 
-    # Declared for type checkers; the final classes are dataclasses of their parameters.
-    structure: str
-    n_components: int
-    prior_weight: float | None
-    shrink_common: bool
-    standardize: bool
-    max_iter: int
-    tol: float
-    verbose: int
+    _levels_tell = True
 
     @abstractmethod
     def _likelihood(self, population: Population) -> Likelihood:
@@ -261,22 +255,12 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
     True
     """
 
-    structure: Structure = "full"
     _: KW_ONLY
-    n_components: Directions = 2
-    prior_weight: PriorWeight = None
-    shrink_common: ShrinkCommon = False
     noise: Annotated[
         str,
         one_of("common", "task"),
         Doc("Whether tasks have one variance of noise, or each its own about a common level."),
     ] = "common"
-    standardize: Standardize = True
-    task_column: TaskColumn = None
-    unseen_task: UnseenTask = "mean"
-    max_iter: MaxIter = 500
-    tol: Tol = 1e-6
-    verbose: Verbose = 0
 
     def _loss(self) -> Loss:
         return Squared()
@@ -332,7 +316,6 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
 
 
 @documented
-@dataclass(eq=False, repr=False)
 class HierarchicalClassifier(ClassifierOutputs, HierarchicalModel):
     r"""Tasks as draws from one population, for classes; see :class:`HierarchicalRegressor`.
 
@@ -350,18 +333,6 @@ class HierarchicalClassifier(ClassifierOutputs, HierarchicalModel):
     >>> HierarchicalClassifier("isotropic").fit(X, y, task=task).score(X, y, task=task) > 0.7
     True
     """
-
-    structure: Structure = "full"
-    _: KW_ONLY
-    n_components: Directions = 2
-    prior_weight: PriorWeight = None
-    shrink_common: ShrinkCommon = False
-    standardize: Standardize = True
-    task_column: TaskColumn = None
-    unseen_task: UnseenTask = "mean"
-    max_iter: MaxIter = 500
-    tol: Tol = 1e-6
-    verbose: Verbose = 0
 
     def _loss(self) -> Loss:
         return Logistic()
