@@ -10,7 +10,7 @@ import numpy as np
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.hierarchical.covariances import EffectCovariance
 from comtl.hierarchical.likelihoods import Bernoulli, Gaussian, Likelihood
-from comtl.hierarchical.logistic_bound import ClassRows, ClassTable
+from comtl.hierarchical.logistic_bound import ClassRows
 from comtl.hierarchical.posterior import Prior
 from comtl.hierarchical.task_data import TaskGrams, TaskRows
 from comtl.rows.design import Design
@@ -38,11 +38,11 @@ def ways(P: int, n: int) -> list[tuple[Likelihood, Likelihood]]:
     X, y = rng.normal(size=(TASKS * n, P)), rng.normal(size=TASKS * n)
     offsets, weights = n * np.arange(TASKS + 1), np.ones(TASKS * n)
     rows = np.column_stack([X, weights])
-    classes = rows, np.sign(y), weights, offsets
+    classes = ClassRows(rows, np.sign(y), weights, offsets)
     sums = TaskGrams(GramDatafit.of_rows(Design.plain(X), y, weights, offsets))
     return [
         (Gaussian(False, sums), Gaussian(False, TaskRows.of(rows, y, weights, offsets))),
-        tuple(Bernoulli.of(data.bound) for data in (ClassRows(*classes), ClassTable.of(*classes))),
+        (Bernoulli.of(classes.bound_by_grams), Bernoulli.of(classes.bound_by_rows)),
     ]
 
 

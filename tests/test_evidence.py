@@ -24,7 +24,7 @@ from comtl.hierarchical.covariances import (
 )
 from comtl.hierarchical.em import MIN_PLAIN_STEPS, fit_em, maximise
 from comtl.hierarchical.likelihoods import Bernoulli, Gaussian
-from comtl.hierarchical.logistic_bound import ClassRows, ClassTable
+from comtl.hierarchical.logistic_bound import ClassRows
 from comtl.hierarchical.posterior import Prior
 from comtl.hierarchical.task_data import TaskGrams, TaskRows
 from comtl.rows.design import Design
@@ -65,8 +65,8 @@ def likelihood_of(X, y, weights, offsets, *, kind="common noise", by_rows=False)
     """Of values, or of their signs as classes, from Grams or from the rows."""
     rows = np.column_stack([X, np.ones(len(y))])
     if kind == "classes":
-        made = ClassTable.of if by_rows else ClassRows
-        return Bernoulli.of(made(rows, np.where(y > 0.0, 1.0, -1.0), weights, offsets).bound)
+        data = ClassRows(rows, np.where(y > 0.0, 1.0, -1.0), weights, offsets)
+        return Bernoulli.of(data.bound_by_rows if by_rows else data.bound_by_grams)
     if by_rows:
         return Gaussian(kind == "own noise", TaskRows.of(rows, y, weights, offsets))
     sums = GramDatafit.of_rows(Design.plain(X), y, weights, offsets)

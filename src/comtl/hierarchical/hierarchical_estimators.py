@@ -35,7 +35,7 @@ from ..rows.observations import Observations
 from .covariances import COVARIANCE_FAMILIES, CovarianceFamily
 from .em import EMIteration, fit_em
 from .intervals_mixin import IntervalMixin, PredictiveVariance
-from .likelihoods import Likelihood
+from .likelihoods import Gaussian, Likelihood
 from .population import Population
 from .posterior import Prior
 
@@ -266,7 +266,7 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
         return Squared()
 
     def _likelihood(self, population: Population) -> Likelihood:
-        return population.gaussian(heteroscedastic=self.noise == "task")
+        return Gaussian(self.noise == "task", population.task_data)
 
     def _keep_variances(self, stages: list[EMIteration]) -> None:
         self._spread: PredictiveVariance | None = PredictiveVariance.of(stages[0])
@@ -338,4 +338,4 @@ class HierarchicalClassifier(ClassifierOutputs, HierarchicalModel):
         return Logistic()
 
     def _likelihood(self, population: Population) -> Likelihood:
-        return population.bernoulli()
+        return population.bernoulli

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ..arrays import (
     asarray_like,
     namespace,
     on_device,
+    padded_index,
     row_dots,
     segment_codes,
     segment_forms,
@@ -28,12 +30,12 @@ from ..arrays import (
 from ..datafits.gram_datafit import GramDatafit
 from .likelihoods import Bound
 from .posterior import Posterior
-from .task_data import TaskGrams, TaskRows, padded
+from .task_data import TaskGrams, TaskRows
 
 
 @dataclass(frozen=True, eq=False)
 class ClassRows:
-    """Rows of two classes in memory, task by task, bounded by second moments of each task."""
+    """Rows of two classes, task by task."""
 
     rows: Array
     """Standardised, with a last column of ones."""
@@ -41,59 +43,58 @@ class ClassRows:
     weights: Array
     offsets: np.ndarray
 
-    def bound(self, posterior: Posterior | None) -> Bound:
-        """Bound that suits a posterior best; without one it is exact at scores of zero."""
-        rows, xp = self.rows, namespace(self.rows)
-        dtype = rows.dtype if on_device(rows) else None
-        xi = asarray_like(np.zeros(self.signs.shape), rows, dtype)
-        if posterior is not None:
-            weights = asarray_like(posterior.weights, rows, dtype)
-            covariances = asarray_like(posterior.covariances, rows, dtype)
-            xi = bound_xi(rows, weights, covariances, self.offsets)
+    def bound_by_grams(self, posterior: Posterior | None) -> Bound:
+        """Bound that suits a posterior best, from second moments of each task's rows.
+
+        Without a posterior it is exact at scores of zero.
+        """
+        effects = None if posterior is None else (posterior.weights, posterior.covariances)
         # The rows stay where they lie; inference from their sums is a matter of the host.
-        gram = segment_gram(rows, 2.0 * self.weights * bound_curvature(xi), self.offsets)
-        sums = GramDatafit(to_numpy(gram), self._moment, np.zeros(len(self.offsets) - 1))
-        constant = float(xp.sum(bound_constant(self.weights, xi)))
-        return Bound(TaskGrams(sums), constant, float(xp.sum(self.weights)))
+        return summed_bound(*map(to_numpy, self.sums(effects)))
 
-    @cached_property
-    def _moment(self) -> np.ndarray:
-        share = 0.5 * self.weights * self.signs
-        return to_numpy(segment_sum(self.rows * share[:, None], self.offsets))
+    def bound_by_rows(self, posterior: Posterior | None) -> Bound:
+        """The same for tasks with fewer rows than features.
 
-
-@dataclass(frozen=True, eq=False)
-class ClassTable:
-    """Rows of two classes of tasks with fewer rows than features.
-
-    A row counts as a value ``± 1 / 4λ`` with noise of variance ``1 / 2λ``.
-    """
-
-    table: np.ndarray
-    """Standardised, with a last column of ones, ``(T, m, P + 1)``, padded with zeros."""
-    signs: np.ndarray
-    weights: np.ndarray
-
-    @classmethod
-    def of(
-        cls, rows: np.ndarray, signs: np.ndarray, weights: np.ndarray, offsets: np.ndarray
-    ) -> ClassTable:
-        """Pad rows that come task by task."""
-        return cls(*(padded(part, offsets) for part in (rows, signs, weights)))
-
-    def bound(self, posterior: Posterior | None) -> Bound:
-        """Bound that suits a posterior best; without one it is exact at scores of zero."""
-        xi = np.zeros_like(self.signs)
+        A row counts as a value ``± 1 / 4λ`` with noise of variance ``1 / 2λ``.
+        """
+        rows, weights, offsets, xi = self.rows, self.weights, self.offsets, np.zeros(len(self.rows))
         if posterior is not None:
             assert posterior.score_variances is not None
-            scores = (self.table @ posterior.weights[:, :, None])[:, :, 0]
-            xi = np.sqrt(scores**2 + posterior.score_variances)
-        root = np.sqrt(2.0 * self.weights * bound_curvature(xi))
-        known = root > 0.0
-        targets = 0.5 * self.weights * self.signs / np.where(known, root, 1.0)
-        data = TaskRows(root[:, :, None] * self.table, np.where(known, targets, 0.0))
-        constant = float(bound_constant(self.weights, xi).sum())
-        return Bound(data, constant, float(self.weights.sum()))
+            scores = row_dots(rows, posterior.weights[segment_codes(offsets, rows)])
+            _, inside = padded_index(offsets, np.arange(len(offsets) - 1))
+            xi = np.sqrt(scores**2 + posterior.score_variances[inside])
+        curvature = bound_curvature(xi)
+        data = TaskRows.of(rows, self.signs / (4.0 * curvature), 2.0 * weights * curvature, offsets)
+        return Bound(data, float(bound_constant(weights, xi).sum()), float(weights.sum()))
+
+    def sums(self, effects: Any) -> tuple[Array, ...]:
+        """By task: Grams and constants of the bounds, their linear parts, and weights of rows.
+
+        ``effects`` has weights and their covariances by task, or is None.
+        """
+        rows, dtype = self.rows, self.rows.dtype if on_device(self.rows) else None
+        if effects is None:
+            xi = asarray_like(np.zeros(self.signs.shape), rows, dtype)
+        else:
+            there = (asarray_like(part, rows, dtype) for part in effects)
+            xi = bound_xi(rows, *there, self.offsets)
+        gram = segment_gram(rows, 2.0 * self.weights * bound_curvature(xi), self.offsets)
+        constant = segment_sum(bound_constant(self.weights, xi), self.offsets)
+        return gram, constant, *self._linear
+
+    @cached_property
+    def _linear(self) -> tuple[Array, Array]:
+        share = 0.5 * self.weights * self.signs
+        moment = segment_sum(self.rows * share[:, None], self.offsets)
+        return moment, segment_sum(self.weights, self.offsets)
+
+
+def summed_bound(
+    gram: np.ndarray, constant: np.ndarray, moment: np.ndarray, weight: np.ndarray
+) -> Bound:
+    """Bound of all tasks, from the sums of each."""
+    sums = GramDatafit(gram, moment, np.zeros(len(gram)))
+    return Bound(TaskGrams(sums), float(constant.sum()), float(weight.sum()))
 
 
 def bound_xi(rows: Array, weights: Array, covariances: Array, offsets: np.ndarray) -> Array:

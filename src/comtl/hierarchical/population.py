@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import asarray_like, namespace, on_device, take, to_numpy, with_ones
+from ..arrays import Array, asarray_like, namespace, on_device, to_numpy, with_ones
 from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
 from ..datafits.rows_datafit import RowsDatafit
@@ -17,8 +17,8 @@ from ..losses import Loss
 from ..losses.loss import target_units
 from ..rows.design import Design
 from ..rows.observations import Observations
-from .likelihoods import Bernoulli, Gaussian, Likelihood
-from .logistic_bound import ClassRows, ClassTable
+from .likelihoods import Bernoulli
+from .logistic_bound import ClassRows
 from .task_data import TaskData, TaskGrams, TaskRows
 
 FEW_ROWS = 1.5
@@ -32,9 +32,7 @@ MOST_WEIGHT = 1e9
 class Population:
     """Standardised rows of some columns of weights, and their units; several fits share them."""
 
-    design: Design
     cells: Observations
-    target: np.ndarray
     units: Scaling
 
     @classmethod
@@ -46,13 +44,21 @@ class Population:
         if not classification:
             shift, scale = target_units(cells.y, cells.weights, center=True, scale=True)
         units = Scaling(design.shift, design.inverse_scale, shift, scale)
-        found = cls(design, cells, units.target(cells.y), units)
-        return found if standardize else found.evenly()
+        return cls(cells, units if standardize else evenly_scaled(units))
 
     def of_columns(self, columns: np.ndarray) -> Population:
         """Some of the columns, with their observations."""
-        cells, places = self.cells.of_tasks(columns)
-        return replace(self, cells=cells, target=take(self.target, places))
+        return replace(self, cells=self.cells.of_tasks(columns)[0])
+
+    @cached_property
+    def design(self) -> Design:
+        """Standardised rows."""
+        return self.units.design(self.cells.X)
+
+    @cached_property
+    def target(self) -> Array:
+        """Standardised targets."""
+        return self.units.target(self.cells.y)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -67,9 +73,7 @@ class Population:
 
     def evenly(self) -> Population:
         """Return the same observations with columns that keep their spread among each other."""
-        design = evenly_scaled(self.design)
-        units = replace(self.units, shift=design.shift, inverse_scale=design.inverse_scale)
-        return replace(self, design=design, units=units)
+        return replace(self, units=evenly_scaled(self.units))
 
     @property
     def _few_rows(self) -> bool:
@@ -102,26 +106,19 @@ class Population:
             return self.sums
         return RowsDatafit(self.design, target, cells.weights, cells.offsets, loss, cells.rows)
 
-    def gaussian(self, *, heteroscedastic: bool) -> Likelihood:
-        """Likelihood of values."""
-        return Gaussian(heteroscedastic, self._task_data)
-
     @cached_property
-    def _task_data(self) -> TaskData:
+    def task_data(self) -> TaskData:
+        """Second moments or rows of every task."""
         cells = self.cells
         if self._few_rows and complete_table(cells, self.target) is None:
             return TaskRows.of(self.dense, self.target, cells.weights, cells.offsets)
         return TaskGrams(self.sums.on_host())
 
-    def bernoulli(self) -> Likelihood:
-        """Likelihood of two classes."""
-        return self._bernoulli
-
     @cached_property
-    def _bernoulli(self) -> Likelihood:
-        parts = self.dense, self.target, self.cells.weights, self.cells.offsets
-        rows = ClassTable.of(*parts) if self._few_rows else ClassRows(*parts)
-        return Bernoulli.of(rows.bound)
+    def bernoulli(self) -> Bernoulli:
+        """Likelihood of two classes."""
+        rows = ClassRows(self.dense, self.target, self.cells.weights, self.cells.offsets)
+        return Bernoulli.of(rows.bound_by_rows if self._few_rows else rows.bound_by_grams)
 
 
 def check_weights(cells: Observations) -> None:
@@ -135,13 +132,13 @@ def check_weights(cells: Observations) -> None:
         )
 
 
-def evenly_scaled(design: Design) -> Design:
-    """Return rows whose columns keep their spread among each other, a mean variance of one."""
-    scale = to_numpy(design.inverse_scale)
+def evenly_scaled(units: Scaling) -> Scaling:
+    """Return units in which columns keep their spread among each other, a mean variance of one."""
+    scale = to_numpy(units.inverse_scale)
     varied = scale > 0.0
     spread = np.where(varied, 1.0 / np.where(varied, scale, 1.0), 0.0)
     largest = float(spread.max()) or 1.0
     one = 1.0 / (largest * float(np.sqrt(np.mean((spread / largest) ** 2))) or 1.0)
-    inverse = np.where(varied, one, 0.0).astype(scale.dtype)
-    change = asarray_like((spread * one).astype(scale.dtype), design.shift)
-    return Design(design.X, design.shift * change, asarray_like(inverse, design.shift))
+    inverse = asarray_like(np.where(varied, one, 0.0).astype(scale.dtype), units.shift)
+    change = asarray_like((spread * one).astype(scale.dtype), units.shift)
+    return replace(units, shift=units.shift * change, inverse_scale=inverse)
