@@ -57,14 +57,14 @@ class ClassRows:
 
         A row counts as a value ``± 1 / 4λ`` with noise of variance ``1 / 2λ``.
         """
-        rows, weights, offsets, xi = self.rows, self.weights, self.offsets, np.zeros(len(self.rows))
+        weights, offsets, xi = self.weights, self.offsets, np.zeros(len(self.rows))
         if posterior is not None:
             assert posterior.score_variances is not None
-            scores = row_dots(rows, posterior.weights[segment_codes(offsets, rows)])
             _, inside = padded_index(offsets, np.arange(len(offsets) - 1))
-            xi = np.sqrt(scores**2 + posterior.score_variances[inside])
+            xi = self._xi(posterior.weights, posterior.score_variances[inside])
         curvature = bound_curvature(xi)
-        data = TaskRows.of(rows, self.signs / (4.0 * curvature), 2.0 * weights * curvature, offsets)
+        targets, weight = self.signs / (4.0 * curvature), 2.0 * weights * curvature
+        data = TaskRows.of(self.rows, targets, weight, offsets)
         return Bound(data, float(bound_constant(weights, xi).sum()), float(weights.sum()))
 
     def sums(self, effects: Any) -> tuple[Array, ...]:
@@ -76,11 +76,18 @@ class ClassRows:
         if effects is None:
             xi = asarray_like(np.zeros(self.signs.shape), rows, dtype)
         else:
-            there = (asarray_like(part, rows, dtype) for part in effects)
-            xi = bound_xi(rows, *there, self.offsets)
+            coef, covariances = (asarray_like(part, rows, dtype) for part in effects)
+            xi = self._xi(coef, segment_forms(rows, covariances, self.offsets))
         gram = segment_gram(rows, 2.0 * self.weights * bound_curvature(xi), self.offsets)
         constant = segment_sum(bound_constant(self.weights, xi), self.offsets)
         return gram, constant, *self._linear
+
+    def _xi(self, coef: Array, variances: Array) -> Array:
+        """Scores at which the bound is best exact, given weights and variances of scores."""
+        xp = namespace(self.rows)
+        codes = segment_codes(self.offsets, self.rows)
+        scores = row_dots(self.rows, xp.take(coef, codes, axis=0))
+        return xp.sqrt(scores**2 + xp.clip(variances, min=0.0))
 
     @cached_property
     def _linear(self) -> tuple[Array, Array]:
@@ -95,14 +102,6 @@ def summed_bound(
     """Bound of all tasks, from the sums of each."""
     sums = GramDatafit(gram, moment, np.zeros(len(gram)))
     return Bound(TaskGrams(sums), float(constant.sum()), float(weight.sum()))
-
-
-def bound_xi(rows: Array, weights: Array, covariances: Array, offsets: np.ndarray) -> Array:
-    """Scores at which the bound is best exact, given the weights of the tasks of the rows."""
-    xp = namespace(rows)
-    scores = row_dots(rows, xp.take(weights, segment_codes(offsets, rows), axis=0))
-    spread = segment_forms(rows, covariances, offsets)
-    return xp.sqrt(scores**2 + xp.clip(spread, min=0.0))
 
 
 def bound_constant(weights: Array, xi: Array) -> Array:
