@@ -15,8 +15,7 @@ from ..models.task_model import TaskModel
 from ..parameters import require_level
 from ..saving.registry import saved
 from .em import EMIteration
-
-MAX_CELLS = 2**22
+from .task_data import MAX_CELLS
 
 
 class IntervalMixin(RegressorMixin, TaskModel):

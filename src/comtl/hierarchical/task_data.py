@@ -91,7 +91,7 @@ class TaskGrams:
             covariance,
             effects,
             total,
-            moments=effects.T @ effects + around.sum(axis=0),
+            moments=outer.sum(axis=0),
             squares=errors + np.einsum("tqr,tqr->t", self.gram, total),
             # E[u (c - A β)] and E[A ∘ u uᵀ].
             pull=np.einsum("tq,tq->q", effects, gap) + np.einsum("tqr,tqr->q", scaled, spread),
@@ -133,9 +133,8 @@ class TaskRows:
         return flat.T @ flat
 
     def infer(self, prior: Prior, directions: np.ndarray) -> Posterior:
-        tasks, _, size = self.rows.shape
-        root = prior.covariance.root
-        S, G, inner = self._scaled(prior)
+        root, (S, G, inner) = prior.covariance.root, self._scaled(prior)
+        tasks, _, size = S.shape
         y = self.targets / np.sqrt(prior.noise)[:, None]
         inverse = np.linalg.inv(inner)
         flat, weighted = S.reshape(-1, size), (inverse @ S).reshape(-1, size)
@@ -145,20 +144,21 @@ class TaskRows:
         left = (inverse @ gap[:, :, None])[:, :, 0]
         latent = (left[:, None, :] @ G)[:, 0, :]
         effects = latent @ root.T
-        U, _, twice = _products(S, G, root, inverse, covariance)
+        U = _times(G, root.T)
+        twice = _times(S, covariance) @ np.swapaxes(S, 1, 2) @ inverse
         outside = inverse - inverse @ twice
-        around = tasks * (root @ root.T) - U.reshape(-1, size).T @ (outside @ U).reshape(-1, size)
         # Of the random effects I - M⁻¹ is left in the scores, of the fixed ones M⁻¹ S C Sᵀ M⁻¹.
         spreads = 1.0 - np.diagonal(outside, axis1=1, axis2=2)
         share = self.rows[:, :, -1] ** 2 / prior.noise[:, None]
         quadratic = float(np.vdot(left, left)) + float(np.vdot(latent, latent))
         pull = np.einsum("tq,tmq,tm->q", effects, S, gap, optimize=True)
-        stiffness = np.zeros((size, size))
+        moments, stiffness = np.zeros((2, size, size))
         step = max(1, MAX_CELLS // size**2)
         for first in range(0, tasks, step):
             part = slice(first, first + step)
             own = root @ root.T - np.swapaxes(U[part], 1, 2) @ (outside[part] @ U[part])
             own += effects[part, :, None] * effects[part, None, :]
+            moments += own.sum(axis=0)
             stiffness += np.einsum("tqr,tqr->qr", np.swapaxes(S[part], 1, 2) @ S[part], own)
         return Posterior(
             restricted_likelihood(prior, self.counts, inner, common, quadratic),
@@ -166,7 +166,7 @@ class TaskRows:
             covariance,
             effects,
             None,
-            moments=effects.T @ effects + around,
+            moments=moments,
             squares=prior.noise * (np.einsum("tm,tm->t", left, left) + spreads.sum(axis=1)),
             pull=pull + np.einsum("tmq,tmq->q", S, twice @ U),
             stiffness=stiffness,
@@ -174,22 +174,19 @@ class TaskRows:
         )
 
     def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
-        root = prior.covariance.root
-        S, G, inner = self._scaled(prior)
-        inverse = np.linalg.inv(inner)
-        U, common, twice = _products(S, G, root, inverse, posterior.mean_covariance)
-        flipped = np.swapaxes(U, 1, 2)
-        spread = flipped @ (inverse @ common)
-        around = root @ root.T - flipped @ ((inverse - inverse @ twice) @ U)
-        return around + posterior.mean_covariance - spread - np.swapaxes(spread, 1, 2)
+        root, (S, G, inner) = prior.covariance.root, self._scaled(prior)
+        U = _times(G, root.T)
+        gain = np.swapaxes(np.linalg.solve(inner, U), 1, 2)
+        left = np.eye(S.shape[2]) - gain @ S
+        # Of the random effects given the fixed ones, and by way of these.
+        within = root @ root.T - gain @ U
+        return within + left @ posterior.mean_covariance @ np.swapaxes(left, 1, 2)
 
     def _scaled(self, prior: Prior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows over the noise, these times the root of ``B``, and ``M``."""
-        tasks, longest, size = self.rows.shape
         S = np.sqrt(1.0 / prior.noise)[:, None, None] * self.rows
-        root = prior.covariance.root
-        G = (S.reshape(-1, size) @ root).reshape(tasks, longest, root.shape[1])
-        return S, G, np.eye(longest) + G @ np.swapaxes(G, 1, 2)
+        G = _times(S, prior.covariance.root)
+        return S, G, np.eye(S.shape[1]) + G @ np.swapaxes(G, 1, 2)
 
 
 TaskData = TaskGrams | TaskRows
@@ -204,11 +201,7 @@ def padded(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return table
 
 
-def _products(
-    S: np.ndarray, G: np.ndarray, root: np.ndarray, inverse: np.ndarray, covariance: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``S B``, ``S C`` and ``S C Sᵀ M⁻¹``."""
-    shape = S.shape
-    U = (G.reshape(-1, G.shape[2]) @ root.T).reshape(shape)
-    common = (S.reshape(-1, shape[2]) @ covariance).reshape(shape)
-    return U, common, common @ np.swapaxes(S, 1, 2) @ inverse
+def _times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Product of the rows of all tasks with one matrix."""
+    product = rows.reshape(-1, rows.shape[2]) @ matrix
+    return product.reshape(*rows.shape[:2], matrix.shape[1])
