@@ -58,12 +58,9 @@ class CoregionalisedRidge(TaskModel):
     def _learn(
         self, data: Observations, columns: OutputColumns, watch: FitProgress = SILENT
     ) -> None:
-        self._solve(self._problem(data, columns), data, columns)
-
-    def _problem(self, data: Observations, columns: OutputColumns) -> CentredProblem:
-        """Rows made ready for models of any covariance."""
-        cells, classes = self._binary(data, columns), self._classification
-        return CentredProblem.of(cells, standardize=self.standardize, classification=classes)
+        obs, classes = self._binary(data, columns), self._classification
+        population = Population.of(obs, standardize=self.standardize, classification=classes)
+        self._solve(CentredProblem.of(population), data, columns)
 
     def _solve(self, problem: CentredProblem, data: Observations, columns: OutputColumns) -> None:
         """Solve for the weights, and keep them in the user's units."""
@@ -137,13 +134,13 @@ class CentredProblem:
     noise: float
 
     @classmethod
-    def of(cls, cells: Observations, *, standardize: bool, classification: bool) -> CentredProblem:
-        """Rows of observations, as the engine takes them."""
-        found = Population.of(cells, standardize=standardize, classification=classification)
-        rows = CentredRows(found.row_design, cells.weights, cells.offsets)
-        target = rows.center(rows.root * found.target)
-        means = segment_sum(cells.weights * found.target, cells.offsets) / rows.totals
-        return cls(found.units, rows, target, means, *ridge_scales(rows, target))
+    def of(cls, population: Population) -> CentredProblem:
+        """Rows in the units of a population."""
+        obs, target = population.cells, population.target
+        rows = CentredRows(population.row_design, obs.weights, obs.offsets)
+        centred = rows.center(rows.root * target)
+        means = segment_sum(obs.weights * target, obs.offsets) / rows.totals
+        return cls(population.units, rows, centred, means, *ridge_scales(rows, centred))
 
     @cached_property
     def relation(self) -> np.ndarray:

@@ -248,7 +248,7 @@ def _factor_problem(loss: Loss, shared: Shared) -> Problem:
 
 def learn_wide(model: CoregionalisedRidge, shared: Shared) -> None:
     """Solve for the weights of one covariance; rows, scales and relation are shared."""
-    data, columns = shared.data, shared.columns
     key = CentredProblem, model.standardize
-    problem = shared.once(key, lambda: model._problem(data, columns))
-    model._solve(problem, data, columns)
+    population = partial(shared.population, standardize=model.standardize)
+    problem = shared.once(key, lambda: CentredProblem.of(population()))
+    model._solve(problem, shared.data, shared.columns)
