@@ -149,10 +149,10 @@ def test_the_quadratic_of_the_scales_is_that_of_expected_errors(number):
     assert_allclose(value, found.squares.sum() / 0.5, rtol=1e-8)
 
 
-def fit(likelihood, family, size, **options):
+def fit(likelihood, family, **options):
     """All steps of a fit, some of them extrapolated."""
     options = {"max_iter": MIN_PLAIN_STEPS + 20, "tol": 0.0, **options}
-    return list(fit_em(likelihood, family, size, **options))
+    return list(fit_em(likelihood, family, **options))
 
 
 def never_falls(stages, energy=0.0):
@@ -181,7 +181,7 @@ def test_the_evidence_or_its_bound_never_falls(seed, family, kind, tasks, by_row
     X, y, weights, offsets, _ = problem(seed, tasks, features)
     likelihood = likelihood_of(X, y, weights, offsets, kind=kind, by_rows=by_rows)
     energy = 0.0 if kind == "classes" else weights @ y**2
-    assert never_falls(fit(likelihood, family, (tasks, features)), energy)
+    assert never_falls(fit(likelihood, family), energy)
 
 
 def dependent(seed):
@@ -202,7 +202,7 @@ def dependent(seed):
 def test_the_evidence_never_falls_with_columns_that_depend_on_each_other(seed, family, by_rows):
     X, y, weights, offsets = dependent(seed)
     likelihood = likelihood_of(X, y, weights, offsets, by_rows=by_rows)
-    stages = fit(likelihood, family, (8, X.shape[1]), max_iter=60)
+    stages = fit(likelihood, family, max_iter=60)
     assert np.isinf(stages[-1].prior.mean_variance)
     assert never_falls(stages, weights @ y**2)
     # Of the direction that the rows leave open the common slopes have nothing.
@@ -240,11 +240,11 @@ def test_a_maximum_is_flat(family):
     """At the end no change of noise or scale raises the evidence."""
     *told, _ = problem(3, tasks=12, rows=12)
     likelihood, goal = likelihood_of(*told), {"max_iter": 3000, "tol": 1e-11}
-    *_, end = fit(likelihood, family, (12, 3), **goal)
+    *_, end = fit(likelihood, family, **goal)
     best = end.objective
     covariance, groups = end.prior.covariance, family.groups(4)
     if isinstance(family, Full):  # The prior is about an isotropic covariance.
-        *_, start = fit(likelihood, Isotropic(), (12, 3), **goal)
+        *_, start = fit(likelihood, Isotropic(), **goal)
         family = family.with_prior(start.prior.covariance.raised(1e-3))
     for share in (0.99, 1.01):
         louder = replace(end.prior, noise=end.prior.noise * share)
@@ -336,7 +336,7 @@ def test_long_fits_go_further_along_their_way(monkeypatch):
     likelihood = likelihood_of(X, y, np.ones(len(y)), np.arange(0, len(y) + 1, rows))
 
     def end():
-        *_, stage = fit(likelihood, Factor(1), (tasks, 5), max_iter=5000, tol=1e-7)
+        *_, stage = fit(likelihood, Factor(1), max_iter=5000, tol=1e-7)
         return stage
 
     fast = end()
@@ -354,7 +354,7 @@ def test_common_weights_that_say_nothing_vanish_within_a_few_steps():
     ends = []
     for rows in (X, 0.0 * X):
         likelihood = likelihood_of(rows, *rest, kind="classes")
-        ends.append(fit(likelihood, InterceptOnly(), (1, 3), max_iter=200, tol=1e-6)[-1])
+        ends.append(fit(likelihood, InterceptOnly(), max_iter=200, tol=1e-6)[-1])
     stage, alone = ends
     assert stage.converged and stage.step <= 60
     assert stage.prior.mean_variance < 1e-3

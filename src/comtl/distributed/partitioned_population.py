@@ -30,11 +30,6 @@ class PartitionedPopulation:
     units: Scaling
     columns: np.ndarray
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """Number of columns of weights and of features."""
-        return len(self.columns), self.data.n_features
-
     def of_columns(self, columns: np.ndarray) -> PartitionedPopulation:
         return replace(self, columns=columns)
 

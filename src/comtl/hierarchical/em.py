@@ -59,25 +59,24 @@ class EMIteration:
 def fit_em(
     likelihood: Likelihood,
     family: CovarianceFamily,
-    size: tuple[int, int],
     *,
     shrink_common: bool = False,
     max_iter: int,
     tol: float,
     start: Prior | None = None,
 ) -> Iterator[EMIteration]:
-    """Yield the steps of a fit from its usual start; ``size`` counts tasks and features.
+    """Yield the steps of a fit from its usual start.
 
     A family that refines the isotropic one starts from that fit, or from ``start`` where it (or,
     for factors, a fit with fewer directions) is at hand.
     """
-    tasks, features = size
+    tasks, size = len(likelihood.data.counts), len(likelihood.directions)
     limits: Any = {"max_iter": max_iter, "tol": tol}
     noise = likelihood.start_noise
     most = MAX_START_RATIO * noise
     if tasks > 1 and family.refines:
         if start is None:
-            simpler = fit_em(likelihood, Isotropic(), size, shrink_common=shrink_common, **limits)
+            simpler = fit_em(likelihood, Isotropic(), shrink_common=shrink_common, **limits)
             *_, stage = simpler
             likelihood, start = stage.likelihood, stage.prior
         # No step gets away from next to nothing, and a prior about it allows nothing else.
@@ -88,9 +87,9 @@ def fit_em(
         if tasks == 1:
             # Random effects of a single task cannot be separated from the fixed ones.
             family, variance = InterceptOnly(), MIN_VARIANCE
-        elif not shrink_common and features + 1 <= MAX_FREE_SHARE * likelihood.n_rows:
+        elif not shrink_common and size <= MAX_FREE_SHARE * likelihood.n_rows:
             common = np.inf
-        covariance = family.estimate(variance * np.eye(features + 1), 1)
+        covariance = family.estimate(variance * np.eye(size), 1)
         prior = Prior(covariance, np.full(tasks, noise), noise, common)
     yield from maximise(likelihood, family, prior, **limits)
 

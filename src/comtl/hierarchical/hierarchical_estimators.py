@@ -147,7 +147,6 @@ class HierarchicalModel(TaskModel):
                 steps = fit_em(
                     self._likelihood(own),
                     self._covariance_family,
-                    own.size,
                     shrink_common=self.shrink_common,
                     max_iter=self.max_iter,
                     tol=self.tol,
@@ -164,8 +163,8 @@ class HierarchicalModel(TaskModel):
         longest = max(map(len, history))
         paths = [path + path[-1:] * (longest - len(path)) for path in history]
         self.objective_history_ = np.sum(paths, axis=0)
-        units, (_, features) = populations[0].units, populations[0].size
-        weights, common = np.empty((len(columns.task), features + 1)), np.zeros(features)
+        units, size = populations[0].units, len(stages[0].posterior.mean)
+        weights, common = np.empty((len(columns.task), size)), np.zeros(size - 1)
         for part, stage in zip(groups_of(columns), stages, strict=True):
             weights[part] = stage.posterior.weights
             common += stage.posterior.mean[:-1] * len(part) / len(weights)
@@ -210,9 +209,7 @@ def too_wide(n_features: int, n_tasks: int) -> bool:
 
 def groups_of(columns: OutputColumns) -> list[np.ndarray]:
     """Columns of weights that come from one population: all, or beyond two classes each class."""
-    if columns.index is None:
-        return [np.arange(len(columns.task))]
-    return [np.flatnonzero(columns.label == label) for label in np.unique(columns.label)]
+    return [np.flatnonzero(group) for group in columns.groups if group.any()]
 
 
 def populations_of(population: Population, columns: OutputColumns) -> list[Population]:

@@ -61,11 +61,6 @@ class Population:
         return self.units.target(self.cells.y)
 
     @property
-    def size(self) -> tuple[int, int]:
-        """Number of columns of weights and of features."""
-        return self.cells.n_tasks, self.cells.n_features
-
-    @property
     def row_design(self) -> Design:
         """The rows of the observations, one for each."""
         rows = self.cells.rows
@@ -95,8 +90,7 @@ class Population:
     def dense(self) -> np.ndarray:
         """Standardised rows of the observations, with a last column of ones."""
         design = self.row_design
-        parts = [design.dense_rows(*part) for part in design.dense_blocks()]
-        return with_ones(namespace(parts[0]).concat(parts, axis=0))
+        return with_ones(design.dense_rows(0, design.shape[0]))
 
     def datafit(self, loss: Loss, width: int, fits: int) -> Datafit:
         """Rows or sums for so many fits of models with factors."""
