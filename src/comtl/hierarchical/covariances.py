@@ -58,11 +58,6 @@ class EffectCovariance:
 
     matrix: np.ndarray
 
-    @property
-    def n_features(self) -> int:
-        """Number of slopes."""
-        return len(self.matrix) - 1
-
     @cached_property
     def eigen(self) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues and eigenvectors, of the effects that are random."""
@@ -82,19 +77,10 @@ class EffectCovariance:
         """Return the covariance of the effects, each times its scale."""
         return EffectCovariance(_floored(self.matrix * (scales[:, None] * scales), self.matrix))
 
-    def extrapolated(self, before: EffectCovariance, share: float) -> EffectCovariance:
-        """Return a covariance beyond this one, on the geodesic from an earlier one."""
-        # In a basis that makes the one covariance the identity and the other diagonal.
-        inverse = before.eigen[1] / np.sqrt(before.eigen[0])
-        values, basis = np.linalg.eigh(inverse.T @ self.matrix @ inverse)
-        turned = before.root @ basis
-        ratios = extrapolate_variance(np.ones_like(values), values, share)
-        return EffectCovariance((turned * ratios) @ turned.T)
-
     def raised(self, least: float) -> EffectCovariance:
         """Return the covariance with so much more of all slopes that none varies less."""
         lack = max(least - float(np.linalg.eigvalsh(self.matrix[:-1, :-1])[0]), 0.0)
-        slopes = np.append(np.ones(self.n_features), 0.0)
+        slopes = np.append(np.ones(len(self.matrix) - 1), 0.0)
         return EffectCovariance(self.matrix + np.diag(lack * slopes))
 
 
@@ -150,8 +136,13 @@ class CovarianceFamily(ABC):
     def extrapolated(
         self, before: EffectCovariance, now: EffectCovariance, share: float
     ) -> EffectCovariance:
-        """Return a member of the family beyond the present one, along the way from an earlier."""
-        return EffectCovariance(self.project(now.extrapolated(before, share).matrix))
+        """Return a member of the family beyond the present one, on the geodesic from an earlier."""
+        # In a basis that makes the one covariance the identity and the other diagonal.
+        inverse = before.eigen[1] / np.sqrt(before.eigen[0])
+        values, basis = np.linalg.eigh(inverse.T @ now.matrix @ inverse)
+        turned = before.root @ basis
+        ratios = extrapolate_variance(np.ones_like(values), values, share)
+        return EffectCovariance(self.project((turned * ratios) @ turned.T))
 
     def log_prior(self, covariance: EffectCovariance) -> float:
         """Logarithm of the prior, up to a constant."""

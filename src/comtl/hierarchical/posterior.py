@@ -29,7 +29,7 @@ class Prior:
     @cached_property
     def mean_precision(self) -> np.ndarray:
         """Prior precision of the common slopes, and of the common intercept, which is free."""
-        precision = np.full(self.covariance.n_features + 1, 1.0 / self.mean_variance)
+        precision = np.full(len(self.covariance.matrix), 1.0 / self.mean_variance)
         precision[-1] = 0.0
         return precision
 
@@ -76,7 +76,7 @@ def restricted_likelihood(
     free = 1 if np.isfinite(prior.mean_variance) else common.n_directions
     noise = float(counts @ np.log(2.0 * np.pi * prior.noise))
     given = float(np.log(precision[precision > 0.0]).sum()) + free * np.log(2.0 * np.pi)
-    determinant = log_determinants(inner) + common.log_determinant
+    determinant = float(np.linalg.slogdet(inner)[1].sum()) + common.log_determinant
     quadratic += float(precision @ common.mean**2)
     return -0.5 * (noise + determinant + quadratic - given)
 
@@ -124,9 +124,3 @@ def estimable_directions(pooled: np.ndarray) -> np.ndarray:
     # Without any part in the open directions: the shortest weights of all that fit alike.
     turned = np.linalg.qr(inverse[:, None] * basis[:, left], mode="complete")[0]
     return turned[:, np.count_nonzero(left) :]
-
-
-def log_determinants(matrices: np.ndarray) -> float:
-    """Sum of the log determinants of definite matrices."""
-    triangles = np.linalg.cholesky(0.5 * (matrices + np.swapaxes(matrices, 1, 2)))
-    return 2.0 * float(np.log(np.diagonal(triangles, axis1=1, axis2=2)).sum())
