@@ -81,8 +81,8 @@ def _bound(spec: FitSpec, piece: Partition, effects: Any) -> Sums:
     for start, stop in design.dense_blocks():
         first, last, local = local_offsets(obs.offsets, start, stop)
         rows, part = with_ones(design.dense_rows(start, stop)), slice(start, stop)
-        own = None if effects is None else [array[first:last] for array in effects]
-        sums = ClassRows(rows, obs.y[part], obs.weights[part], local).sums(own)
+        inside = None if effects is None else [array[first:last] for array in effects]
+        sums = ClassRows(rows, obs.y[part], obs.weights[part], local).sums(inside)
         for total, array in zip(totals, sums, strict=True):
             total[first:last] += array
     return Sums((), task_index, totals)

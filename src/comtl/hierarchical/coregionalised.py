@@ -100,7 +100,7 @@ class CentredRows:
         self.root = np.sqrt(weights)
         self.codes = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         self.totals = segment_sum(weights, offsets)
-        self.own = TaskBlocks(design.blocks, self.codes, len(self.totals))
+        self.blocks = TaskBlocks(design.blocks, self.codes, len(self.totals))
 
     def center(self, values: np.ndarray) -> np.ndarray:
         """Take off the (weighted) mean of each task; values are times the root of the weights."""
@@ -109,13 +109,13 @@ class CentredRows:
 
     def gather(self, values: np.ndarray) -> np.ndarray:
         """Sum of each task's centred rows times ``values``, ``(T, P)``."""
-        product = self.own.sums(self.root * self.center(values))
+        product = self.blocks.sums(self.root * self.center(values))
         # Centred values sum to nothing, so that the shift of the columns falls out.
         return product * self.design.inverse_scale
 
     def plain_scores(self, weights: np.ndarray) -> np.ndarray:
         """Rows as they are given, but for scale, times the weights (T, P) of their own task."""
-        return self.own.scores(weights * self.design.inverse_scale)
+        return self.blocks.scores(weights * self.design.inverse_scale)
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Centred rows times the weights (T, P) of their own task."""
@@ -136,7 +136,7 @@ class CentredProblem:
     @classmethod
     def of(cls, population: Population) -> CentredProblem:
         """Rows in the units of a population."""
-        obs, target = population.cells, population.target
+        obs, target = population.obs, population.target
         rows = CentredRows(population.row_design, obs.weights, obs.offsets)
         centred = rows.center(rows.root * target)
         means = segment_sum(obs.weights * target, obs.offsets) / rows.totals
@@ -189,19 +189,19 @@ def _spectra(rows: CentredRows, target: np.ndarray) -> tuple[np.ndarray, np.ndar
     chosen = rng.permutation(count)[:TASKS] if count > TASKS else np.arange(count)
     values, powers, weight = [], [], 0.0
     for task in chosen.tolist():
-        cells = np.arange(rows.offsets[task], rows.offsets[task + 1])
-        if len(cells) > ROWS:
-            cells = np.sort(rng.choice(cells, ROWS, replace=False))
-        X = rows.design.X[cells] * rows.design.inverse_scale
+        kept = np.arange(rows.offsets[task], rows.offsets[task + 1])
+        if len(kept) > ROWS:
+            kept = np.sort(rng.choice(kept, ROWS, replace=False))
+        X = rows.design.X[kept] * rows.design.inverse_scale
         kernel = X @ X.T
         kernel = kernel.toarray() if sparse.issparse(kernel) else kernel
-        root = rows.root[cells]
+        root = rows.root[kept]
         weight += float(root @ root)
-        center = np.eye(len(cells)) - np.outer(root, root) / max(float(root @ root), 1e-300)
+        center = np.eye(len(kept)) - np.outer(root, root) / max(float(root @ root), 1e-300)
         kernel = center @ (kernel * root[:, None] * root) @ center
-        found, basis = np.linalg.eigh(kernel)
-        values.append(np.maximum(found, 0.0))
-        powers.append((basis.T @ (center @ target[cells])) ** 2)
+        spectrum, basis = np.linalg.eigh(kernel)
+        values.append(np.maximum(spectrum, 0.0))
+        powers.append((basis.T @ (center @ target[kept])) ** 2)
     return np.concatenate(values), np.concatenate(powers), max(weight - len(chosen), 1.0)
 
 

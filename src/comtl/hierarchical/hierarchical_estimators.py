@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from itertools import zip_longest
 from typing import Annotated, Any
 
 import numpy as np
@@ -109,14 +110,14 @@ class HierarchicalModel(TaskModel):
 
     def _population(self, data: Observations, columns: OutputColumns) -> Population:
         """Rows in the units of the fit."""
-        cells: Any = self._binary(data, columns)
-        if too_wide(cells.n_features, cells.n_tasks):
+        obs: Any = self._binary(data, columns)
+        if too_wide(obs.n_features, obs.n_tasks):
             raise ValueError(
-                f"X has {cells.n_features} features and there are {cells.n_tasks} tasks, too many "
+                f"X has {obs.n_features} features and there are {obs.n_tasks} tasks, too many "
                 f"for the covariances of {type(self).__name__}: leave out features or project them "
                 "first (for text: TruncatedSVD), or use BiFactor models, which have no such limit."
             )
-        make = cells.population if cells.partitioned else partial(Population.of, cells)
+        make = obs.population if obs.partitioned else partial(Population.of, obs)
         return make(standardize=self.standardize, classification=self._classification)
 
     def _learn(
@@ -133,7 +134,7 @@ class HierarchicalModel(TaskModel):
         populations: Sequence[Population],
         data: Observations,
         columns: OutputColumns,
-        starts: Sequence[Prior | None] = (),
+        starts: Sequence[Prior] = (),
         *,
         watch: FitProgress = SILENT,
     ) -> list[EMIteration]:
@@ -143,9 +144,9 @@ class HierarchicalModel(TaskModel):
         """
         stages, history = [], []
         with progress_shown(self.verbose), single_blas():
-            for own, start in zip(populations, starts or [None] * len(populations), strict=True):
+            for population, start in zip_longest(populations, starts):
                 steps = fit_em(
-                    self._likelihood(own),
+                    self._likelihood(population),
                     self._covariance_family,
                     shrink_common=self.shrink_common,
                     max_iter=self.max_iter,

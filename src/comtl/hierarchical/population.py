@@ -32,38 +32,38 @@ MOST_WEIGHT = 1e9
 class Population:
     """Standardised rows of some columns of weights, and their units; several fits share them."""
 
-    cells: Observations
+    obs: Observations
     units: Scaling
 
     @classmethod
-    def of(cls, cells: Observations, *, standardize: bool, classification: bool) -> Population:
+    def of(cls, obs: Observations, *, standardize: bool, classification: bool) -> Population:
         """Centre and scale; signs of classes are left as they are."""
-        check_weights(cells)
-        design = Design.standardized(cells.X, row_weights(cells))
+        check_weights(obs)
+        design = Design.standardized(obs.X, row_weights(obs))
         shift, scale = 0.0, 1.0
         if not classification:
-            shift, scale = target_units(cells.y, cells.weights, center=True, scale=True)
+            shift, scale = target_units(obs.y, obs.weights, center=True, scale=True)
         units = Scaling(design.shift, design.inverse_scale, shift, scale)
-        return cls(cells, units if standardize else evenly_scaled(units))
+        return cls(obs, units if standardize else evenly_scaled(units))
 
     def of_columns(self, columns: np.ndarray) -> Population:
         """Some of the columns, with their observations."""
-        return replace(self, cells=self.cells.of_tasks(columns)[0])
+        return replace(self, obs=self.obs.of_tasks(columns)[0])
 
     @cached_property
     def design(self) -> Design:
         """Standardised rows."""
-        return self.units.design(self.cells.X)
+        return self.units.design(self.obs.X)
 
     @cached_property
     def target(self) -> Array:
         """Standardised targets."""
-        return self.units.target(self.cells.y)
+        return self.units.target(self.obs.y)
 
     @property
     def row_design(self) -> Design:
         """The rows of the observations, one for each."""
-        rows = self.cells.rows
+        rows = self.obs.rows
         return self.design if rows is None else self.design.picked(rows)
 
     def evenly(self) -> Population:
@@ -75,16 +75,16 @@ class Population:
         """Whether every task has few rows for the features, so that posteriors come faster from
         the rows than from their sums.
         """
-        cells = self.cells
-        if on_device(cells.X):
+        obs = self.obs
+        if on_device(obs.X):
             return False  # Rows on a device stay there.
-        longest = np.diff(cells.offsets).max(initial=1)
-        return bool(FEW_ROWS * longest < cells.n_features)
+        longest = np.diff(obs.offsets).max(initial=1)
+        return bool(FEW_ROWS * longest < obs.n_features)
 
     @cached_property
     def sums(self) -> GramDatafit:
         """Second moments of each task's observations."""
-        return cell_grams(self.cells, self.design, self.target)
+        return cell_grams(self.obs, self.design, self.target)
 
     @cached_property
     def dense(self) -> np.ndarray:
@@ -94,30 +94,30 @@ class Population:
 
     def datafit(self, loss: Loss, width: int, fits: int) -> Datafit:
         """Rows or sums for so many fits of models with factors."""
-        cells = self.cells
-        target = namespace(cells.weights).astype(self.target, cells.dtype)
-        if prefers_grams(cells, self.design, target, loss, width, fits):
+        obs = self.obs
+        target = namespace(obs.weights).astype(self.target, obs.dtype)
+        if prefers_grams(obs, self.design, target, loss, width, fits):
             return self.sums
-        return RowsDatafit(self.design, target, cells.weights, cells.offsets, loss, cells.rows)
+        return RowsDatafit(self.design, target, obs.weights, obs.offsets, loss, obs.rows)
 
     @cached_property
     def task_data(self) -> TaskData:
         """Second moments or rows of every task."""
-        cells = self.cells
-        if self._few_rows and complete_table(cells, self.target) is None:
-            return TaskRows.of(self.dense, self.target, cells.weights, cells.offsets)
+        obs = self.obs
+        if self._few_rows and complete_table(obs, self.target) is None:
+            return TaskRows.of(self.dense, self.target, obs.weights, obs.offsets)
         return TaskGrams(self.sums.on_host())
 
     @cached_property
     def bernoulli(self) -> Bernoulli:
         """Likelihood of two classes."""
-        rows = ClassRows(self.dense, self.target, self.cells.weights, self.cells.offsets)
+        rows = ClassRows(self.dense, self.target, self.obs.weights, self.obs.offsets)
         return Bernoulli.of(rows.bound_by_rows if self._few_rows else rows.bound_by_grams)
 
 
-def check_weights(cells: Observations) -> None:
+def check_weights(obs: Observations) -> None:
     """Refuse weights of so many rows that nothing is left of the others, or of the prior."""
-    heaviest = float(namespace(cells.weights).max(cells.weights))
+    heaviest = float(namespace(obs.weights).max(obs.weights))
     if heaviest > MOST_WEIGHT:
         raise ValueError(
             f"sample_weight goes up to {heaviest:.3g}, and a weight counts as so many rows; beyond "

@@ -64,10 +64,10 @@ class TaskGrams:
         flat = scaled.reshape(tasks * size, size)
         inner = np.eye(width) + root.T @ (flat @ root).reshape(tasks, size, width)
         inverse = np.linalg.inv(inner)
-        own = root @ inverse @ root.T
-        shrink = own @ scaled  # V A / σ²
+        within = root @ inverse @ root.T
+        shrink = within @ scaled  # V A / σ²
         moment = precision[:, None] * self.sums.moment
-        known = (own @ moment[:, :, None])[:, :, 0]
+        known = (within @ moment[:, :, None])[:, :, 0]
         # Fixed effects: from what the random ones leave of the rows of each task.
         stiff = scaled.sum(axis=0) - flat.T @ shrink.reshape(tasks * size, size)
         right = moment.sum(axis=0) - flat.T @ known.ravel()
@@ -77,7 +77,7 @@ class TaskGrams:
         latent = (inverse @ (gap @ root)[:, :, None])[:, :, 0]
         effects = latent @ root.T
         spread = shrink @ covariance  # minus the covariance of u_t and β
-        around = own + spread @ np.swapaxes(shrink, 1, 2)
+        around = within + spread @ np.swapaxes(shrink, 1, 2)
         total = around + covariance - spread - np.swapaxes(spread, 1, 2)
         weights = mean + effects
         image = (self.gram @ weights[:, :, None])[:, :, 0]
@@ -156,10 +156,10 @@ class TaskRows:
         step = max(1, MAX_CELLS // size**2)
         for first in range(0, tasks, step):
             part = slice(first, first + step)
-            own = root @ root.T - np.swapaxes(U[part], 1, 2) @ (outside[part] @ U[part])
-            own += effects[part, :, None] * effects[part, None, :]
-            moments += own.sum(axis=0)
-            stiffness += np.einsum("tqr,tqr->qr", np.swapaxes(S[part], 1, 2) @ S[part], own)
+            within = root @ root.T - np.swapaxes(U[part], 1, 2) @ (outside[part] @ U[part])
+            within += effects[part, :, None] * effects[part, None, :]
+            moments += within.sum(axis=0)
+            stiffness += np.einsum("tqr,tqr->qr", np.swapaxes(S[part], 1, 2) @ S[part], within)
         return Posterior(
             restricted_likelihood(prior, self.counts, inner, common, quadratic),
             mean,

@@ -235,7 +235,7 @@ def learn_factors(model: Any, shared: Shared) -> None:
 
 def _factor_problem(loss: Loss, shared: Shared) -> Problem:
     population, columns = shared.population, shared.columns
-    size = population.cells.n_features, population.cells.n_tasks
+    size = population.obs.n_features, population.obs.n_tasks
     widths = [
         one.model._algorithm.recipe(*size).ranks[0]
         for one in shared.members
