@@ -248,7 +248,10 @@ def _factor_problem(loss: Loss, shared: Shared) -> Problem:
 
 def learn_wide(model: CoregionalisedRidge, shared: Shared) -> None:
     """Solve for the weights of one covariance; rows, scales and relation are shared."""
-    key = CentredProblem, model.standardize
-    population = partial(shared.population, standardize=model.standardize)
-    problem = shared.once(key, lambda: CentredProblem.of(population()))
+
+    def make() -> CentredProblem:
+        whole = shared.population
+        return CentredProblem.of(whole if model.standardize else whole.evenly())
+
+    problem = shared.once((CentredProblem, model.standardize), make)
     model._solve(problem, shared.data, shared.columns)
