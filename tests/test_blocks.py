@@ -77,13 +77,13 @@ def test_blocks_are_views_that_cover_the_rows_once(kind, small):
     X, form = rows(kind)
     blocks = RowBlocks(form)
     seen = [block for number in range(len(blocks.ranges)) for block in blocks.chunk(number)]
-    assert [b.start for b in seen[1:]] == [b.stop for b in seen[:-1]]
-    assert (seen[0].start, seen[-1].stop) == (0, len(X))
+    assert [b.obs.start for b in seen[1:]] == [b.obs.stop for b in seen[:-1]]
+    assert (seen[0].obs.start, seen[-1].obs.stop) == (0, len(X))
     for block in seen:
         whole, part = (form, block.rows) if kind == "dense" else (form.data, block.rows.data)
         assert np.shares_memory(whole, part) or not part.size
         dense = block.rows if kind == "dense" else block.rows.toarray()
-        assert_array_equal(dense, X[block.start : block.stop])
+        assert_array_equal(dense, X[block.obs])
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
@@ -255,7 +255,7 @@ def test_entries_keep_one_copy_of_their_values():
 def test_columns_beyond_an_index_take_a_longer_one():
     X = sparse.csr_array((np.ones(2), np.array([0, 9], np.int32), np.array([0, 1, 2], np.int32)))
     X.resize((2, 2**31 // 8))
-    block = block_diagonal.TaskBlock.of(0, X, np.array([0, 8]))
+    block = block_diagonal.TaskBlock.of(slice(0, 2), X, np.array([0, 8]))
     assert block.rows.indices.dtype == np.int64
     assert block.rows.indices.tolist() == [0, 8 * X.shape[1] + 9]
 

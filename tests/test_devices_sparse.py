@@ -52,8 +52,8 @@ def test_standardised_rows(center):
         (one.take(np.array([7, 2, 7])), other.take(np.array([7, 2, 7]))),
     ):
         np.testing.assert_allclose(found.numpy(), expected, rtol=1e-10, atol=1e-10)
-    spread = one._mean_square(torch.asarray(weights), 1.0)
-    assert spread == pytest.approx(other._mean_square(weights, 1.0))
+    spread = one._mean_square(torch.asarray(weights), weights.sum())
+    assert spread == pytest.approx(other._mean_square(weights, weights.sum()))
 
 
 @pytest.mark.parametrize("width", [64, 32])

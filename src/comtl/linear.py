@@ -20,7 +20,7 @@ from .arrays import (
     to_numpy,
     with_ones,
 )
-from .arrays.blocks import RowBlocks
+from .arrays.blocks import Block, RowBlocks
 from .factors import Factors
 from .rows.design import Design
 from .rows.observations import Observations
@@ -84,21 +84,18 @@ class ColumnWeights:
         columns, loadings, intercepts = *self._columns(), self.intercepts
         if on_device(X):
             X, columns, loadings, intercepts = one_type(X, columns, loadings, intercepts)
-        blocks, each = RowBlocks(X), codes.reshape(len(codes), -1)
-        xp = namespace(columns)
+        each, xp = codes.reshape(len(codes), -1), namespace(columns)
         scores = xp.empty(each.shape, dtype=xp.result_type(X.dtype, columns.dtype))
 
         # Of rows with infinite values nothing but a score that is not finite is wanted.
         @np.errstate(invalid="ignore", over="ignore")
-        def part(number: int) -> None:
-            for block in blocks.chunk(number):
-                latent, rows = block.forward(columns), slice(block.start, block.stop)
-                for place, own in enumerate(each[rows].T):
-                    score = row_dots(latent, take(loadings, own)) + take(intercepts, own)
-                    scores[rows, place] = score
+        def keep(block: Block) -> None:
+            latent = block.forward(columns)
+            for place, own in enumerate(each[block.obs].T):
+                score = row_dots(latent, take(loadings, own)) + take(intercepts, own)
+                scores[block.obs, place] = score
 
-        for _ in blocks.each(part, columns.shape[1]):
-            pass
+        RowBlocks(X).total(keep, columns.shape[1])
         if self.residual is not None:
             beyond = self.residual.scores if on_device(X) else self._beyond
             for place, own in enumerate(each.T):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 from collections import deque
@@ -105,14 +106,15 @@ THREAD_WORK = {"dense": 2**24, "sparse": 2**21}
 """Measured in benchmarks/bench_blocks.md and bench_operator.md: entries of a dense block, and its
 least and most rows; rows that one call of BLAS takes, and the product of sizes up to which that
 pays; entries of a chunk, and its most rows; entries times columns from which threads pay."""
+DEVICE_ENTRIES = 2**26
+"""Entries of a dense block on a device, which wants larger ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Consecutive rows ``start:stop`` of a matrix."""
+    """Consecutive rows of a matrix."""
 
-    start: int
-    stop: int
+    obs: slice
     rows: Any
 
     def forward(self, right: Array) -> Array:
@@ -164,7 +166,10 @@ class RowBlocks:
             self.step -= self.step % KERNEL_ROWS
             size = max(size // self.step, 1) * self.step
         if self.on_device:
-            size = max(rows, 1)  # Other libraries have threads and caches of their own.
+            # Other libraries have threads and caches of their own.
+            size = self.step = max(rows, 1)
+            if not is_sparse(X):
+                self.step = max(1, DEVICE_ENTRIES // max(columns, 1))
         self.ranges = [(start, min(start + size, rows)) for start in range(0, rows, size)]
         self._views = [self._view(*span) for span in self.ranges] if self.packed else []
 
@@ -190,37 +195,35 @@ class RowBlocks:
     def chunk(self, number: int) -> Iterator[Block]:
         start, stop = self.ranges[number]
         if self.packed:
-            yield Block(start, stop, self._views[number])
-        elif self.on_device:
-            yield Block(start, stop, self.X)
-        else:
-            for first in range(start, stop, self.step):
-                last = min(first + self.step, stop)
-                yield Block(first, last, self.X[first:last])
+            yield Block(slice(start, stop), self._views[number])
+            return
+        for first in range(start, stop, self.step):
+            obs = slice(first, min(first + self.step, stop))
+            whole = obs.stop - first == self.X.shape[0]
+            yield Block(obs, self.X if whole else self.X[obs, ...])
 
     def each(self, work: Callable[[int], Returned], width: int) -> Iterator[Returned]:
         """Yield ``work(number)`` for every chunk in order; ``width`` is that of the factor."""
         threads = available_threads() if self.nnz * width >= THREAD_WORK[self.kind] else 1
         return in_order(work, range(len(self.ranges)), threads)
 
+    def total(self, work: Callable[[Block], Array | None], width: int) -> Array:
+        """Sum of ``work(block)`` over all blocks, on the threads of :meth:`each`."""
+        return added(self.each(lambda number: added(map(work, self.chunk(number))), width))
+
     def forward(self, right: Array) -> Array:
         if self.on_device:
             return self.X @ right
         result = namespace(right).empty((self.shape[0], right.shape[1]), dtype=right.dtype)
 
-        def part(number: int) -> None:
-            for block in self.chunk(number):
-                result[block.start : block.stop, :] = block.forward(right)
+        def keep(block: Block) -> None:
+            result[block.obs, :] = block.forward(right)
 
-        for _ in self.each(part, right.shape[1]):
-            pass
+        self.total(keep, right.shape[1])
         return result
 
     def backward(self, left: Array) -> Array:
-        def part(number: int) -> Array:
-            return added(b.backward(left[b.start : b.stop, ...]) for b in self.chunk(number))
-
-        return added(self.each(part, left.shape[1]))
+        return self.total(lambda b: b.backward(left[b.obs, ...]), left.shape[1])
 
 
 def stored(
@@ -237,14 +240,8 @@ def across(rows: Any) -> Any:
     return stored(sparse.csc_array, rows.shape[::-1], rows.data, rows.indices, rows.indptr)
 
 
-def plus(total: Array | None, part: Array | None) -> Array | None:
-    """Running sum of arrays made for the purpose: the first is added to in place."""
-    if total is None or part is None:
-        return part if total is None else total
-    total += part
-    return total
-
-
 def added(parts: Iterable[Array]) -> Array:
-    """Sum of arrays made for the purpose; at least one."""
-    return reduce(plus, parts)
+    """Sum of arrays made for the purpose, or None of nothing: the first is added to in place."""
+    made = (part for part in parts if part is not None)
+    first = next(made, None)
+    return reduce(operator.iadd, made, first)

@@ -1,16 +1,15 @@
-"""Sparse rows on a device, maps from rows to observations, and parts of arrays of any library."""
+"""Sparse rows on a device, maps from rows to observations, and entries of arrays of any library."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 import array_api_compat
 import numpy as np
 
-from .backends import Array, is_device_sparse, is_sparse, namespace, on_device
+from .backends import Array, is_device_sparse, namespace, on_device
 from .segments import segment_sum
 
 
@@ -150,10 +149,6 @@ def _native(values: Array, indices: Array, indptr: Array, shape: tuple[int, int]
     return cupyx.scipy.sparse.csr_matrix((values, indices, indptr), shape=shape)
 
 
-BLOCK_ENTRIES = 2**26
-"""Numbers of rows on a device that are looked at in one go."""
-
-
 def take(values: Array, numbers: np.ndarray) -> Array:
     """Entries or rows of given numbers, where the values lie."""
     if type(values) is np.ndarray:
@@ -172,16 +167,6 @@ def take_pairs(table: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
         return table[rows, columns]
     flat = namespace(table).reshape(table, (-1,))
     return take(flat, rows * table.shape[1] + columns)
-
-
-def row_parts(first: Array, *others: Array) -> Iterator[tuple[Array, ...]]:
-    """Consecutive rows of some arrays, uncopied; those of the first are of a bounded size."""
-    rows = first.shape[0]
-    width = first.shape[1] if len(first.shape) == 2 else 1
-    size = max(1, rows if is_sparse(first) else BLOCK_ENTRIES // max(1, width))
-    for start in range(0, rows, size):
-        stop = min(start + size, rows)
-        yield tuple(a if stop - start == rows else a[start:stop, ...] for a in (first, *others))
 
 
 def per_entry(values: Array, rows: Any) -> Array:

@@ -81,7 +81,7 @@ class TaskBlock:
     count: int
 
     @classmethod
-    def of(cls, start: int, rows: Any, codes: np.ndarray) -> TaskBlock:
+    def of(cls, obs: slice, rows: Any, codes: np.ndarray) -> TaskBlock:
         """Rows of sorted tasks ``codes``; sparse ones as rows of ``count`` times P columns."""
         first, count = int(codes[0]), int(codes[-1] - codes[0]) + 1
         own = codes - first
@@ -92,7 +92,7 @@ class TaskBlock:
             begin = np.repeat(own.astype(index) * columns, np.diff(rows.indptr))
             parts = rows.data, begin + rows.indices, rows.indptr.astype(index, copy=False)
             rows = stored(sparse.csr_array, (len(codes), count * columns), *parts)
-        return cls(slice(start, start + len(codes)), rows, own, first, count)
+        return cls(obs, rows, own, first, count)
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Product of each row with the weights (T, P) of its task."""
@@ -124,7 +124,7 @@ class TaskBlocks:
 
     def _chunk(self, number: int) -> Iterator[TaskBlock]:
         for block in self.blocks.chunk(number):
-            yield TaskBlock.of(block.start, block.rows, self.codes[block.start : block.stop])
+            yield TaskBlock.of(block.obs, block.rows, self.codes[block.obs])
 
     def run(self, weights: np.ndarray | None, work: Work, *, back: bool) -> Any:
         """Sums (T, P) of rows times ``work(observations, scores)``; None without ``back``."""

@@ -40,12 +40,12 @@ class GramDatafit(Datafit):
         tasks, columns = len(offsets) - 1, design.shape[1] + 1
         gram = xp.zeros((tasks, columns, columns), dtype=design.dtype)
         moment = xp.zeros((tasks, columns), dtype=design.dtype)
-        for start, stop in design.dense_blocks():
+        for obs, rows in design.dense_blocks():
             # A task may straddle blocks, so each adds to what is there.
-            first, last, local = local_offsets(offsets, start, stop)
-            block, share = with_ones(design.dense_rows(start, stop)), weights[start:stop]
+            first, last, local = local_offsets(offsets, obs.start, obs.stop)
+            block, share = with_ones(rows), weights[obs]
             gram[first:last, :, :] += segment_gram(block, share, local)
-            weighted = block * (share * y[start:stop])[:, None]
+            weighted = block * (share * y[obs])[:, None]
             moment[first:last, :] += segment_sum(weighted, local)
         return cls(gram, moment, segment_sum(weights * y**2, offsets))
 
@@ -56,11 +56,11 @@ class GramDatafit(Datafit):
         columns = design.shape[1] + 1
         gram = xp.zeros((columns, columns), dtype=design.dtype)
         moment = xp.zeros((columns, Y.shape[1]), dtype=design.dtype)
-        for start, stop in design.dense_blocks():
-            block = with_ones(design.dense_rows(start, stop))
-            weighted = block * weights[start:stop, None]
+        for obs, rows in design.dense_blocks():
+            block = with_ones(rows)
+            weighted = block * weights[obs, None]
             gram = gram + weighted.T @ block
-            moment = moment + weighted.T @ Y[start:stop, :]
+            moment = moment + weighted.T @ Y[obs, :]
         energy = xp.sum(weights[:, None] * Y**2, axis=0)
         return cls(gram[None, :, :], moment.T, energy)
 

@@ -19,7 +19,7 @@ from ..arrays import (
     take,
     with_ones,
 )
-from ..arrays.blocks import RowBlocks, plus
+from ..arrays.blocks import Block, RowBlocks
 from ..arrays.packed import RowSelector
 from ..arrays.segments import local_offsets
 from ..factors import Factors
@@ -122,7 +122,7 @@ class RowsDatafit(Datafit):
             return namespace(loadings).take(loadings, self.codes[obs], axis=0)
         if self._last is None or self._last[0] is not loadings:
             self._last = loadings, namespace(loadings).take(loadings, self.codes, axis=0)
-        return self._last[1]
+        return self._last[1][obs, :]
 
     def run(
         self,
@@ -176,22 +176,16 @@ class RowsDatafit(Datafit):
     ) -> Array:
         """Rows times what ``values`` makes of their scores, by way of all columns."""
 
-        def part(number: int) -> Array | None:
-            total = None
-            for block in self.blocks.chunk(number):
-                obs = slice(block.start, block.stop)
-                mixed = self._mixed(loadings, obs)
-                score = None if lifted is None else row_dots(block.forward(lifted), mixed)
-                value = values(obs, score)
-                if back is not None:
-                    left = mixed if back is loadings else self._mixed(back, obs)
-                    total = plus(total, block.backward(value[:, None] * left))
-            return total
+        def work(block: Block) -> Array | None:
+            mixed = self._mixed(loadings, block.obs)
+            score = None if lifted is None else row_dots(block.forward(lifted), mixed)
+            value = values(block.obs, score)
+            if back is None:
+                return None
+            left = mixed if back is loadings else self._mixed(back, block.obs)
+            return block.backward(value[:, None] * left)
 
-        total = None
-        for product in self.blocks.each(part, loadings.shape[1]):
-            total = plus(total, product)
-        return total
+        return self.blocks.total(work, loadings.shape[1])
 
     def by_task(
         self, features: Array, work: LatentWork, sizes: list[tuple[int, ...]]

@@ -78,9 +78,9 @@ def _bound(spec: FitSpec, piece: Partition, effects: Any) -> Sums:
     design = spec.units.design(obs.X if obs.rows is None else obs.X[obs.rows])
     tasks, size = obs.n_tasks, obs.n_features + 1
     totals = tuple(np.zeros((tasks, *shape)) for shape in ((size, size), (), (size,), ()))
-    for start, stop in design.dense_blocks():
-        first, last, local = local_offsets(obs.offsets, start, stop)
-        rows, part = with_ones(design.dense_rows(start, stop)), slice(start, stop)
+    for part, block_rows in design.dense_blocks():
+        first, last, local = local_offsets(obs.offsets, part.start, part.stop)
+        rows = with_ones(block_rows)
         inside = None if effects is None else [array[first:last] for array in effects]
         sums = ClassRows(rows, obs.y[part], obs.weights[part], local).sums(inside)
         for total, array in zip(totals, sums, strict=True):

@@ -295,14 +295,11 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
                 "A member of a stack keeps no error bars: ask the stack for them, or "
                 f"fit {self!r} by itself."
             )
-        rows, xp = self._units.design(X), namespace(self._units.shift)
+        xp = namespace(self._units.shift)
         spread = spread.beside(self._units.shift)
         blocks = [
-            spread.variances(
-                with_ones(rows.dense_rows(start, stop)),
-                None if codes is None else codes[start:stop],
-            )
-            for start, stop in rows.dense_blocks()
+            spread.variances(with_ones(rows), None if codes is None else codes[obs])
+            for obs, rows in self._units.design(X).dense_blocks()
         ]
         return self._units.target_scale * xp.sqrt(xp.concat(blocks, axis=0))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -12,8 +12,8 @@ from scipy import sparse
 
 from ..arrays import DENSE_SIDE, Array, is_device_sparse, namespace, orthonormal, take
 from ..arrays.backends import is_sparse
-from ..arrays.blocks import RowBlocks, added
-from ..arrays.packed import largest_entries, per_entry, row_parts
+from ..arrays.blocks import DEVICE_ENTRIES, Block, RowBlocks
+from ..arrays.packed import largest_entries, per_entry
 
 _WIDTH = 4  # Columns of a product that takes about as long as the moments of a block.
 
@@ -28,8 +28,7 @@ def column_extent(blocks: RowBlocks) -> Array:
         return xp.maximum(xp.max(rows, axis=0), -xp.min(rows, axis=0))
 
     def part(number: int) -> Array:
-        parts = (part for block in blocks.chunk(number) for (part,) in row_parts(block.rows))
-        return reduce(xp.maximum, map(largest, parts))
+        return reduce(xp.maximum, (largest(block.rows) for block in blocks.chunk(number)))
 
     return reduce(xp.maximum, blocks.each(part, _WIDTH))
 
@@ -45,32 +44,19 @@ def column_units(largest: Array, dtype: Any, *, scale: bool) -> Array:
     return xp.where(largest > 0, largest, xp.ones_like(largest))
 
 
-def _summed(blocks: RowBlocks, weights: Array, work: Callable[[Any, Array], Array]) -> Array:
-    """Sum of what ``work`` makes of rows and their weights, part by part."""
-
-    def part(number: int) -> Array:
-        found = (
-            work(*pair)
-            for block in blocks.chunk(number)
-            for pair in row_parts(block.rows, weights[block.start : block.stop])
-        )
-        return added(found)
-
-    return added(blocks.each(part, _WIDTH))
-
-
 def column_sums(blocks: RowBlocks, unit: Array, weights: Array) -> Array:
     """Weighted sums of the columns over ``unit``, in double precision."""
     xp = namespace(unit)
     weights, unit = xp.astype(weights, xp.float64), xp.astype(unit, xp.float64)
 
-    def sums(rows: Any, share: Array) -> Array:
+    def sums(block: Block) -> Array:
+        rows, share = block.rows, weights[block.obs]
         if not is_sparse(rows):
             return share @ (xp.astype(rows, xp.float64, copy=False) / unit)
         filled = per_entry(share, rows) * rows.data
         return xp.bincount(rows.indices, weights=filled, minlength=rows.shape[1]) / unit
 
-    return _summed(blocks, weights, sums)
+    return blocks.total(sums, _WIDTH)
 
 
 def column_squares(blocks: RowBlocks, unit: Array, mean: Array, weights: Array) -> Array:
@@ -78,7 +64,8 @@ def column_squares(blocks: RowBlocks, unit: Array, mean: Array, weights: Array) 
     xp = namespace(unit)
     weights, unit = xp.astype(weights, xp.float64), xp.astype(unit, xp.float64)
 
-    def squares(rows: Any, share: Array) -> Array:
+    def squares(block: Block) -> Array:
+        rows, share = block.rows, weights[block.obs]
         if not is_sparse(rows):
             return share @ (xp.astype(rows, xp.float64, copy=False) / unit - mean) ** 2
         each, places = per_entry(share, rows), rows.indices
@@ -88,7 +75,7 @@ def column_squares(blocks: RowBlocks, unit: Array, mean: Array, weights: Array) 
         counts = [xp.bincount(places, weights=e, minlength=rows.shape[1]) for e in entries]
         return xp.stack(counts)
 
-    return _summed(blocks, weights, squares)
+    return blocks.total(squares, _WIDTH)
 
 
 def central_moments(mean: Array, squares: Array, total: float, counted: int) -> Array:
@@ -122,8 +109,6 @@ def standard_units(
 
 
 _DENSE_ENTRIES = 2**20
-_DEVICE_ENTRIES = 2**26
-"""Observations of a block that is made dense on a device, which wants larger ones."""
 _SAMPLE_ENTRIES = (2**19, 2**22)
 """Observations that a covariance of few, or of many columns is made from, at least."""
 
@@ -188,12 +173,14 @@ class Design:
     def transposed_matmul(self, left: Array) -> Array:
         return self.unloaded(self.blocks.backward(left), namespace(left).sum(left, axis=0))
 
-    def dense_blocks(self) -> list[tuple[int, int]]:
-        """Row ranges to be made dense one at a time."""
+    def dense_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Standardised rows made dense block by block, and where these lie."""
         rows, columns = self.shape
-        entries = _DEVICE_ENTRIES if self.blocks.on_device else _DENSE_ENTRIES
+        entries = DEVICE_ENTRIES if self.blocks.on_device else _DENSE_ENTRIES
         size = max(1, entries // max(columns, 1))
-        return [(start, min(start + size, rows)) for start in range(0, rows, size)]
+        for start in range(0, rows, size):
+            obs = slice(start, min(start + size, rows))
+            yield obs, self.dense_rows(obs.start, obs.stop)
 
     def dense_rows(self, start: int, stop: int) -> Array:
         """Standardised rows as a dense block: explicit, so that no digits cancel in a Gram."""
@@ -239,25 +226,20 @@ class Design:
         xp = namespace(weights)
         columns = self.shape[1]
         moments = xp.zeros((columns, columns), dtype=self.dtype)
-        for start, stop in self.dense_blocks():
+        for obs, rows in self.dense_blocks():
             # One array on both sides lets BLAS fill one triangle only.
-            block = self.dense_rows(start, stop) * xp.sqrt(weights[start:stop])[:, None]
+            block = rows * xp.sqrt(weights[obs])[:, None]
             moments = moments + block.T @ block
         return moments
 
     def _mean_square(self, weights: Array, total: float) -> float:
         """Trace of the pooled second moments."""
-        if is_sparse(self.X):
-            row_weights, places = per_entry(weights, self.X), self.X.indices
-            blank = take(self.shift, places)
-            gap = self.X.data * take(self.inverse_scale, places) - blank
-            return float(row_weights @ (gap**2 - blank**2)) / total + float(self.shift @ self.shift)
         xp = namespace(weights)
-        squares = 0.0
-        for start, stop in self.dense_blocks():
-            row_squares = xp.sum(self.dense_rows(start, stop) ** 2, axis=1)
-            squares += float(xp.sum(weights[start:stop] * row_squares))
-        return squares / total
+        used = self.inverse_scale != 0.0
+        unit = 1.0 / xp.where(used, self.inverse_scale, xp.ones_like(self.inverse_scale))
+        squares = column_squares(self.blocks, unit, self.shift, weights)
+        second = central_moments(self.shift, squares, total, int(xp.count_nonzero(weights)))
+        return float(xp.sum(xp.where(used, second, xp.zeros_like(second))))
 
 
 @dataclass(frozen=True)

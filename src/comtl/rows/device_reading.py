@@ -21,7 +21,8 @@ from ..arrays.backends import (
     on_device,
     to_numpy,
 )
-from ..arrays.packed import DeviceCSR, row_parts
+from ..arrays.blocks import Block, RowBlocks
+from ..arrays.packed import DeviceCSR
 from .frames import choose_position, refuse_no_features
 
 
@@ -101,12 +102,15 @@ def check_device_finite(values: Array, name: str = "X") -> None:
     """Refuse NaN and infinity, block by block on the device."""
     values = values.data if is_device_sparse(values) else values
     xp = namespace(values)
-    for (block,) in row_parts(values):
-        flat = xp.reshape(block, (-1,))
+
+    def check(block: Block) -> None:
+        flat = xp.reshape(block.rows, (-1,))
         with np.errstate(over="ignore", invalid="ignore"):
             square = xp.matmul(flat, flat)
         if bool(xp.isfinite(square)) or bool(xp.all(xp.isfinite(flat))):
-            continue  # The second: numbers too large to square.
+            return  # The second: numbers too large to square.
         if bool(xp.any(xp.isnan(flat))):
             raise ValueError(f"Input {name} contains NaN.")
         raise ValueError(f"Input {name} contains infinity or a value too large for {flat.dtype}.")
+
+    RowBlocks(values if values.ndim == 2 else values[:, None]).total(check, 1)
