@@ -17,6 +17,7 @@ from comtl.baselines import (
     MeanRegularizedRegressor,
 )
 from comtl.datafits import dual_ridge
+from comtl.datafits.datafit import FeaturePenalty
 from comtl.engine import feature_step as systems
 from comtl.engine.feature_step import FeatureSystem
 from comtl.factors import Factors, State
@@ -155,6 +156,14 @@ def test_single_precision_and_classes():
 # ---- weights of each task's own ----------------------------------------------------------------
 
 
+def ridge_of_tasks(expansion, alpha, level):
+    """By the products of each task's rows; none by those of all rows pays for no passes."""
+    penalty = FeaturePenalty(
+        alpha, np.zeros((expansion.datafit.n_features, 0)), np.inf, level, True
+    )
+    return expansion.dual_ridge(np.eye(4), penalty, 0.0)
+
+
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("picked", [True, False])
 @pytest.mark.parametrize("loss", [Squared(), Logistic()])
@@ -168,7 +177,8 @@ def test_kernels_invert_the_normal_equations(
     datafit = wide(12, packed=packed, picked=picked, loss=loss)
     state = state_of_tasks(12, shared, intercept, intercept_penalty)
     system = FeatureSystem(datafit, datafit.quadratic_at(state.factors), state)
-    assert system._by_task() is not None
+    level = float("inf") if np.isinf(intercept_penalty) else 2.0 * intercept_penalty
+    assert ridge_of_tasks(system.expansion, 0.4, level) is not None
     exact = np.linalg.lstsq(system.matrix(), system.right(), rcond=None)[0]
     found = conjugate_gradient(
         system.operator, system.right(), preconditioner=system.preconditioner(), tol=1e-11
@@ -186,7 +196,7 @@ def test_the_inverse_is_one_for_any_penalties(seed, alpha, level):
     expansion = datafit.quadratic_at(state_of_tasks(12).factors)
     rng = np.random.default_rng(seed)
     right, sums = rng.standard_normal((12, 4)), rng.standard_normal(4)
-    slopes, deviations = expansion.task_ridge(alpha, level, None)(right, sums)
+    slopes, deviations, _ = ridge_of_tasks(expansion, alpha, level)(right, sums, 0.0)
     image, back = expansion.normal(slopes, np.eye(4), deviations)
     np.testing.assert_allclose(image + alpha * slopes, right, atol=1e-6)
     np.testing.assert_allclose(back + level * deviations, sums, atol=1e-6)
@@ -195,12 +205,12 @@ def test_the_inverse_is_one_for_any_penalties(seed, alpha, level):
 def test_kernels_too_large_are_not_made():
     datafit = wide(12)
     expansion = datafit.quadratic_at(state_of_tasks(12).factors)
-    assert expansion.task_ridge(1.0, 1.0, None) is not None
+    assert ridge_of_tasks(expansion, 1.0, 1.0) is not None
     for name, value in (("MAX_TASK_ROWS", 6), ("MAX_KERNEL_NUMBERS", 100)):
         with mock.patch.object(dual_ridge, name, value):
-            assert expansion.task_ridge(1.0, 1.0, None) is None
+            assert ridge_of_tasks(expansion, 1.0, 1.0) is None
     narrow = wide(5)
-    assert narrow.quadratic_at(state_of_tasks(5).factors).task_ridge(1.0, 1.0, None) is None
+    assert ridge_of_tasks(narrow.quadratic_at(state_of_tasks(5).factors), 1.0, 1.0) is None
 
 
 @pytest.mark.parametrize("model", [IndependentRegressor(0.1), MeanRegularizedRegressor(0.1)])
@@ -251,4 +261,4 @@ def test_next_to_no_penalty(kind, monkeypatch):
     model = kind(1e-10).fit(X, y, task=task)
     np.testing.assert_allclose(model.predict(X, task=task), y, atol=1e-2)
     datafit = wide(12)
-    assert datafit.quadratic_at(state_of_tasks(12).factors).task_ridge(1e-12, 1.0, None) is None
+    assert ridge_of_tasks(datafit.quadratic_at(state_of_tasks(12).factors), 1e-12, 1.0) is None

@@ -74,9 +74,6 @@ class TaskQuadratic:
         return TaskQuadratic(self.hessian, gradient, value)
 
 
-TaskSolve = Callable[[Array, Array], tuple[Array, Array]]
-"""Maps ``(P, k)`` and ``(T,)`` to the like."""
-
 RowSolve = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
 """Maps ``(P, k)``, ``(T,)`` and one number to the like."""
 
@@ -117,11 +114,9 @@ class LocalQuadratic(ABC):
     def normal(self, step: Array, loadings: Array, intercepts: Array) -> tuple[Array, Array]:
         """Hessian of the same unknowns applied to a step."""
 
-    def task_ridge(self, alpha: float, level: float, shared: float | None) -> TaskSolve | None:
-        """Penalised inverse Hessian by task weights, intercepts and shared weights, or None."""
-        return None
-
-    def row_ridge(self, loadings: Array, penalty: FeaturePenalty, passes: float) -> RowSolve | None:
+    def dual_ridge(
+        self, loadings: Array, penalty: FeaturePenalty, passes: float
+    ) -> RowSolve | None:
         """Penalised inverse Hessian by all unknowns; None if dearer than ``passes`` over X."""
         return None
 

@@ -13,7 +13,8 @@ from scipy import linalg, sparse
 from ..arrays import Array, on_device, segment_sum, take
 from ..rows.design import Design
 from ..solvers.conjugate_gradient import conjugate_gradient
-from .datafit import FeaturePenalty
+from .block_diagonal import unmixed
+from .datafit import FeaturePenalty, RowSolve
 
 if TYPE_CHECKING:
     from .rows_datafit import RowsDatafit
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 MAX_OBSERVATIONS, SPARSE_ENTRY_COST = 3_000, 16.0
 """Observations up to which all their products are kept, and what an entry of sparse rows costs
 beside one of dense ones; see benchmarks/bench_row_kernels.md."""
+MAX_TASK_ROWS, MAX_KERNEL_NUMBERS = 240, 2**24
+"""Rows of the largest task, and numbers in all kernels, up to which they are made; see
+benchmarks/bench_own_weights.md."""
+MAX_CONDITION = 1e8
+"""What rows may bring about over the penalty: half the digits must be left of their difference."""
 
 
 def scaled_rows(design: Design, rows: np.ndarray | None) -> tuple[Any, np.ndarray, float]:
@@ -47,6 +53,30 @@ def dual_is_cheaper(X: Any, observations: float, width: int, passes: float) -> b
     return bool(observations**2 / 3.0 <= passes * 2.0 * entries * width)
 
 
+def dual_ridge(
+    datafit: RowsDatafit,
+    curvature: np.ndarray,
+    loadings: np.ndarray,
+    penalty: FeaturePenalty,
+    passes: float,
+) -> RowSolve | None:
+    """Penalised inverse Hessian by the products of each task's rows, or of all rows.
+
+    None where it is dearer than ``passes`` over the rows, or loses too many digits.
+    """
+    if on_device(datafit.y):
+        return None
+    tasks = TaskRidge.of(datafit, curvature, loadings, penalty)
+    if tasks is not None or penalty.low_rank.shape[1] > len(datafit.y):
+        return tasks
+    # Weights count as repetitions, for this choice too: it shows in the last digits.
+    obs = max(float(np.count_nonzero(datafit.weights)), datafit.n_weighted)
+    if not dual_is_cheaper(datafit.design.X, obs, loadings.shape[1], passes):
+        return None
+    rows = RowRidge(datafit, curvature, loadings, penalty)
+    return rows if np.diagonal(rows.matrix).max(initial=0.0) <= MAX_CONDITION else None
+
+
 @dataclass(frozen=True, eq=False)
 class RowRidge:
     """Dual ridge regression: the feature step's unknowns ``(Q, u, b)`` from their right sides."""
@@ -55,26 +85,6 @@ class RowRidge:
     curvature: np.ndarray
     loadings: np.ndarray
     penalty: FeaturePenalty
-
-    @classmethod
-    def of(
-        cls,
-        datafit: RowsDatafit,
-        curvature: np.ndarray,
-        loadings: np.ndarray,
-        penalty: FeaturePenalty,
-        passes: float,
-    ) -> RowRidge | None:
-        """None where it is dearer than ``passes`` over the rows, or loses too many digits."""
-        if on_device(datafit.y) or penalty.low_rank.shape[1] > len(datafit.y):
-            return None
-        # Weights count as repetitions, for this choice too: it shows in the last digits.
-        obs = max(float(np.count_nonzero(datafit.weights)), datafit.n_weighted)
-        if not dual_is_cheaper(datafit.design.X, obs, loadings.shape[1], passes):
-            return None
-        ridge = cls(datafit, curvature, loadings, penalty)
-        largest = np.diagonal(ridge._matrix).max(initial=0.0)
-        return ridge if largest <= MAX_CONDITION else None
 
     @property
     def width(self) -> int:
@@ -93,7 +103,7 @@ class RowRidge:
 
     @cached_property
     def _factor(self) -> tuple[np.ndarray, bool]:
-        return linalg.cho_factor(self._matrix.T, overwrite_a=True, check_finite=False)
+        return linalg.cho_factor(self.matrix.T, overwrite_a=True, check_finite=False)
 
     @cached_property
     def _flat(self) -> np.ndarray:
@@ -104,7 +114,7 @@ class RowRidge:
         return linalg.cho_solve(self._factor, values, check_finite=False)
 
     @cached_property
-    def _matrix(self) -> np.ndarray:
+    def matrix(self) -> np.ndarray:
         """``I + C^½ K C^½``; ``K`` is what the penalty's inverse makes of the rows' products."""
         fit, penalty = self.datafit, self.penalty
         kernel = np.zeros_like(fit.products)
@@ -146,36 +156,43 @@ class RowRidge:
         return *self._over_penalty(matrix - back, sums - each), matrix.dtype.type(offset)
 
 
-MAX_TASK_ROWS, MAX_KERNEL_NUMBERS = 240, 2**24
-"""Rows of the largest task, and numbers in all kernels, up to which they are made; see
-benchmarks/bench_own_weights.md."""
-MAX_CONDITION = 1e8
-"""What rows may bring about over the penalty: half the digits must be left of their difference."""
-
-
 @dataclass(frozen=True, eq=False)
-class TaskKernels:
-    """Inverses ``C^½ (I + C^½ K C^½)⁻¹ C^½`` of all tasks, ``(T, m, m)``."""
+class TaskRidge:
+    """Dual ridge regression of each task, with weights that all share eliminated to the last.
 
+    ``inverses`` (T, m, m) are ``C^½ (I + C^½ K C^½)⁻¹ C^½`` of the tasks' kernels ``K``, and
+    ``position`` is where a row's value is in a table (T, m).
+    """
+
+    datafit: RowsDatafit
+    curvature: np.ndarray
+    loadings: np.ndarray
+    penalty: FeaturePenalty
     inverses: np.ndarray
     position: np.ndarray
 
     @classmethod
     def of(
-        cls, datafit: RowsDatafit, curvature: np.ndarray, alpha: float, level: float
-    ) -> TaskKernels | None:
-        """Kernels under these penalties; None where they are too large or lose too many digits."""
+        cls,
+        datafit: RowsDatafit,
+        curvature: np.ndarray,
+        loadings: np.ndarray,
+        penalty: FeaturePenalty,
+    ) -> TaskRidge | None:
+        """None if tasks share more than a column, kernels are too large or lose many digits."""
         design, offsets, codes = datafit.design, datafit.offsets, datafit.codes
         tasks, most = datafit.n_tasks, int(np.diff(offsets).max(initial=0))
-        if on_device(datafit.y) or most > min(MAX_TASK_ROWS, design.shape[1]):
+        separate = loadings.shape[1] == tasks + int(np.isfinite(penalty.shared))
+        if not separate or not unmixed(loadings) or penalty.low_rank.shape[1]:
             return None
-        if tasks * most**2 > MAX_KERNEL_NUMBERS:
+        if most > min(MAX_TASK_ROWS, design.shape[1]) or tasks * most**2 > MAX_KERNEL_NUMBERS:
             return None
         X, levels, square = scaled_rows(design, datafit.rows)
         kernels = np.zeros((tasks, most, most))
         for task, (start, stop) in enumerate(pairwise(offsets)):
             kernel = inner_products(X[start:stop], levels[start:stop], square)
-            kernels[task, : stop - start, : stop - start] = kernel / alpha + 1.0 / level
+            kernel = kernel / penalty.alpha + 1.0 / penalty.level
+            kernels[task, : stop - start, : stop - start] = kernel
         position = np.arange(len(codes)) + most * codes - offsets[:-1][codes]
         root = np.zeros((tasks, most))
         root.reshape(-1)[position] = np.sqrt(np.maximum(curvature, 0.0))
@@ -185,59 +202,37 @@ class TaskKernels:
         kernels += np.eye(most)
         inverses = np.linalg.inv(kernels)
         inverses *= root[:, :, None] * root[:, None, :]
-        return cls(inverses, position)
+        return cls(datafit, curvature, loadings, penalty, inverses, position)
 
-    def solve(self, values: np.ndarray) -> np.ndarray:
+    def _solved(self, values: np.ndarray) -> np.ndarray:
         tasks, most, _ = self.inverses.shape
         table = np.zeros((tasks, most))
         table.reshape(-1)[self.position] = values
         solved = (self.inverses @ table[:, :, None]).reshape(-1)[self.position]
         return solved.astype(values.dtype, copy=False)
 
-
-@dataclass(frozen=True, eq=False)
-class TaskRidge:
-    """Dual ridge regression of each task, with weights that all share eliminated to the last."""
-
-    datafit: RowsDatafit
-    kernels: TaskKernels
-    alpha: float
-    level: float
-    shared: float | None
-
-    @cached_property
-    def _identity(self) -> np.ndarray:
-        return np.eye(self.datafit.n_tasks, dtype=self.datafit.y.dtype)
-
-    @cached_property
-    def _ones(self) -> np.ndarray:
-        return np.ones((self.datafit.n_tasks, 1), dtype=self.datafit.y.dtype)
-
-    def __call__(self, right: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Solve for ``(P, T)``, or one more column for the shared part, and ``(T,)``."""
-        fit, tasks = self.datafit, self.datafit.n_tasks
-        own = right[:, :tasks]
-        scores = fit.scores(own / self.alpha, self._identity, sums / self.level)
-        values = self.kernels.solve(scores)
-        parts = []
-        if self.shared is not None:
+    def __call__(self, matrix: Array, sums: Array, total: float) -> tuple[Array, Array, float]:
+        """Solve for ``(P, k)``, ``(T,)`` and one number, which is not coupled with the others."""
+        fit, penalty, tasks = self.datafit, self.penalty, self.datafit.n_tasks
+        right, each, all_tasks = matrix[:, :tasks], *np.split(self.loadings, [tasks], axis=1)
+        values = self._solved(fit.scores(right / penalty.alpha, each, sums / penalty.level))
+        common = matrix[:, tasks:]
+        if np.isfinite(penalty.shared):
             # The tasks' own unknowns are eliminated, which leaves as many as there are features.
-            reduced = right[:, tasks:] - self._adjoint(values, self._ones)
-            common = conjugate_gradient(self._schur, reduced, tol=1e-9).value
-            values = values + self._product(common)
-            parts = [common]
-        total = segment_sum(values, fit.offsets)
-        slopes = (own - fit.backward(values, total, self._identity)) / self.alpha
-        return np.concatenate([slopes, *parts], axis=1), (sums - total) / self.level
+            still = np.zeros_like(sums)
 
-    def _schur(self, shared: np.ndarray) -> np.ndarray:
-        return self._adjoint(self._product(shared), self._ones) + self.shared * shared
+            def product(shared: np.ndarray) -> np.ndarray:
+                return self._solved(fit.scores(shared, all_tasks, still))
 
-    def _product(self, shared: np.ndarray) -> np.ndarray:
-        return self.kernels.solve(
-            self.datafit.scores(shared, self._ones, np.zeros_like(self._ones[:, 0]))
-        )
+            def adjoint(values: np.ndarray) -> np.ndarray:
+                return fit.backward(values, segment_sum(values, fit.offsets), all_tasks)
 
-    def _adjoint(self, values: np.ndarray, loadings: np.ndarray) -> np.ndarray:
-        sums = segment_sum(values, self.datafit.offsets)
-        return self.datafit.backward(values, sums, loadings)
+            def schur(shared: np.ndarray) -> np.ndarray:
+                return adjoint(product(shared)) + penalty.shared * shared
+
+            common = conjugate_gradient(schur, common - adjoint(values), tol=1e-9).value
+            values = values + product(common)
+        back = segment_sum(values, fit.offsets)
+        slopes = (right - fit.backward(values, back, each)) / penalty.alpha
+        curvature = float(segment_sum(self.curvature, fit.offsets).sum()) or 1.0
+        return np.hstack([slopes, common]), (sums - back) / penalty.level, total / curvature

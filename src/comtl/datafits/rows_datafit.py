@@ -26,7 +26,8 @@ from ..factors import Factors
 from ..losses import Loss
 from ..rows.design import Covariance, Design
 from .block_diagonal import TaskBlocks, blocks_are_cheaper, mixed_sums, task_weights, unmixed
-from .datafit import Datafit, FeaturePenalty, LocalQuadratic, RowSolve, TaskQuadratic, TaskSolve
+from .datafit import Datafit, FeaturePenalty, LocalQuadratic, RowSolve, TaskQuadratic
+from .dual_ridge import dual_ridge, inner_products, scaled_rows
 
 Values = Callable[[slice, Array], Array]
 """What is made of the scores of some observations."""
@@ -98,8 +99,6 @@ class RowsDatafit(Datafit):
     @cached_property
     def products(self) -> np.ndarray:
         """Inner products of all observations' rows, on the host."""
-        from .dual_ridge import inner_products, scaled_rows
-
         return inner_products(*scaled_rows(self.design, self.rows)).astype(np.float64, copy=False)
 
     def latent(self, features: Array) -> Array:
@@ -332,16 +331,10 @@ class RowsLocalQuadratic(LocalQuadratic):
         )
         return product, sums
 
-    def task_ridge(self, alpha: float, level: float, shared: float | None) -> TaskSolve | None:
-        from .dual_ridge import TaskKernels, TaskRidge
-
-        kernels = TaskKernels.of(self.datafit, self.curvature, alpha, level)
-        return None if kernels is None else TaskRidge(self.datafit, kernels, alpha, level, shared)
-
-    def row_ridge(self, loadings: Array, penalty: FeaturePenalty, passes: float) -> RowSolve | None:
-        from .dual_ridge import RowRidge
-
-        return RowRidge.of(self.datafit, self.curvature, loadings, penalty, passes)
+    def dual_ridge(
+        self, loadings: Array, penalty: FeaturePenalty, passes: float
+    ) -> RowSolve | None:
+        return dual_ridge(self.datafit, self.curvature, loadings, penalty, passes)
 
     def task_gradient(self, features: Array) -> Array:
         slope = self.slope

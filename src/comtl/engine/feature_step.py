@@ -12,7 +12,6 @@ from typing import Any
 
 from ..arrays import Array, namespace, with_ones
 from ..arrays.algebra import block_matrix, solve_symmetric
-from ..datafits.block_diagonal import unmixed
 from ..datafits.datafit import Datafit, FeaturePenalty, LocalQuadratic
 from ..factors import Factors, State
 from ..solvers import Solution
@@ -192,7 +191,7 @@ class FeatureSystem:
 
     def preconditioner(self, tol: float = 1e-6) -> Callable[[Array], Array]:
         """Approximate inverse, for a residual that is to fall by ``tol``."""
-        return self._by_task() or self._by_rows(tol) or self._by_parts()
+        return self._by_rows(tol) or self._by_parts()
 
     def _level(self) -> float:
         """Penalty of the tasks' intercepts; at least what tells them from slopes."""
@@ -214,29 +213,10 @@ class FeatureSystem:
             state.intercept,
         )
         passes = PASSES_PER_EFOLD if self.rotation is None else TURNED_PASSES
-        solve = self.expansion.row_ridge(self.loadings, penalty, -passes * math.log(tol))
+        solve = self.expansion.dual_ridge(self.loadings, penalty, -passes * math.log(tol))
         if solve is None:
             return None
         return lambda flat: self.flat(*solve(*self.unpack(flat)))
-
-    def _by_task(self) -> Callable[[Array], Array] | None:
-        """Ridge of each task and of the shared part; None unless ``G`` is held at the identity."""
-        state, xp = self.state, self.xp
-        if self.low_rank.shape[1] or not self.width or not unmixed(self.loadings[:, : self.width]):
-            return None
-        sums, level = self.expansion.curvature_sums, self._level()
-        ridge = None if state.shared is None else 2.0 * state.shared
-        solve = self.expansion.task_ridge(self.alpha, level, ridge)
-        if solve is None:
-            return None
-        total = float(xp.sum(sums)) or 1.0
-
-        def apply(flat: Array) -> Array:
-            matrix, deviations, offset = self.unpack(flat)
-            matrix, deviations = solve(matrix, deviations)
-            return self.flat(matrix, deviations, offset / total)
-
-        return apply
 
     def _by_parts(self) -> Callable[[Array], Array]:
         """Sylvester for ``F``, ridge for ``w0``, diagonal for the rest."""
