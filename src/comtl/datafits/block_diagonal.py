@@ -61,8 +61,10 @@ def mixed_sums(sums: np.ndarray, loadings: np.ndarray) -> np.ndarray:
 
 def blocks_are_cheaper(blocks: RowBlocks, tasks: int, width: int, *, plain: bool) -> bool:
     """Whether rows rather meet the weights of their task; ``plain``: the columns are these."""
+    if blocks.on_device:
+        return False
     if not blocks.packed:
-        return plain and not blocks.on_device and tasks >= MIN_TASKS
+        return plain and tasks >= MIN_TASKS
     if blocks.nnz > MAX_ENTRIES:
         return False
     weights = tasks * blocks.shape[1]

@@ -38,19 +38,15 @@ class TaskQuadratic:
     def curvatures(self) -> Array:
         return self.hessian[:, -1, -1]
 
-    def through_core(self, core: Array | None) -> tuple[Array, Array]:
-        """Hessian and gradient by ``(g_t, b_t)``, where the latent weights are ``S g_t``."""
-        if core is None:
-            return self.hessian, self.gradient
-        lift = with_corner(core)
-        return lift.T @ (self.hessian @ lift), self.gradient @ lift
-
     def system(self, core: Array | None, ridge: Array, slope: Array) -> tuple[Array, Array]:
         """Blocks and right side of the Newton step of ``(g_t, b_t)``, of as many as ``ridge`` has.
 
-        ``slope`` is the gradient of their penalty.
+        The latent weights are ``S g_t`` with a core. ``slope`` is the gradient of their penalty.
         """
-        hessian, gradient = self.through_core(core)
+        hessian, gradient = self.hessian, self.gradient
+        if core is not None:
+            lift = with_corner(core)
+            hessian, gradient = lift.T @ (hessian @ lift), gradient @ lift
         size = ridge.shape[0]
         return hessian[:, :size, :size], -(gradient[:, :size] + slope)
 

@@ -142,38 +142,30 @@ class RowsDatafit(Datafit):
             value = result[obs] = values(obs, score + level)
             return value
 
-        if self._by_task_blocks(loadings, back):
-            weights = task_weights(lifted, loadings)
-            total = self._task_blocks.run(weights, keep, back=back is not None)
-            total = None if back is None else mixed_sums(total, back)
-        else:
-            total = self._by_all_columns(lifted, loadings, keep, back)
+        total = self._products(lifted, loadings, keep, back)
         sums = segment_sum(result, self.offsets)
         return result, sums, None if back is None else self._drop(total, back.T @ sums)
 
     def backward(self, values: Array, sums: Array, loadings: Array) -> Array:
         """Return ``Σ_i v_i x_i m_tᵀ``, given the sums of the values by task."""
-        if self._by_task_blocks(loadings, loadings):
-            back = mixed_sums(self._task_blocks.sums(values), loadings)
-        else:
-            back = self._by_all_columns(None, loadings, lambda obs, score: values[obs], loadings)
+        back = self._products(None, loadings, lambda obs, score: values[obs], loadings)
         return self._drop(back, loadings.T @ sums)
 
     @cached_property
     def _task_blocks(self) -> TaskBlocks:
         return TaskBlocks(self.blocks, self.codes, self.n_tasks)
 
-    def _by_task_blocks(self, loadings: Array, back: Array | None) -> bool:
-        """Whether rows rather meet the weights of their own task than all columns."""
-        if on_device(self.y):
-            return False
-        plain = unmixed(loadings) and (back is None or back is loadings or unmixed(back))
-        return blocks_are_cheaper(self.blocks, self.n_tasks, loadings.shape[1], plain=plain)
-
-    def _by_all_columns(
+    def _products(
         self, lifted: Array | None, loadings: Array, values: Values, back: Array | None
-    ) -> Array:
-        """Rows times what ``values`` makes of their scores, by way of all columns."""
+    ) -> Array | None:
+        """Rows times what ``values`` makes of their scores; of their numbers if not ``lifted``."""
+        width = loadings.shape[1]
+        plain = unmixed(loadings) and (back is None or back is loadings or unmixed(back))
+        if blocks_are_cheaper(self.blocks, self.n_tasks, width, plain=plain):
+            # Rows rather meet the weights of their own task than all columns.
+            weights = None if lifted is None else task_weights(lifted, loadings)
+            total = self._task_blocks.run(weights, values, back=back is not None)
+            return None if back is None else mixed_sums(total, back)
 
         def work(block: Block) -> Array | None:
             mixed = self._mixed(loadings, block.obs)
@@ -184,7 +176,7 @@ class RowsDatafit(Datafit):
             left = mixed if back is loadings else self._mixed(back, block.obs)
             return block.backward(value[:, None] * left)
 
-        return self.blocks.total(work, loadings.shape[1])
+        return self.blocks.total(work, width)
 
     def by_task(
         self, features: Array, work: LatentWork, sizes: list[tuple[int, ...]]
@@ -270,9 +262,8 @@ class RowsLocalQuadratic(LocalQuadratic):
 
     def _pass(self, back: Array | None = None) -> Array | None:
         """Take down all observations; return the gradient for ``back`` on the way."""
-        xp = namespace(self.point.F)
         features, loadings = linear_terms(self.point)
-        if back is not None and back.shape == loadings.shape and bool(xp.all(back == loadings)):
+        if back is not None and _equal(back, loadings):
             back = loadings  # One gather serves both ways.
         self._slope, _, product = self.datafit.run(
             features, loadings, self.point.intercepts, self._settle, back
@@ -311,18 +302,12 @@ class RowsLocalQuadratic(LocalQuadratic):
         return self.value
 
     def gradient(self, loadings: Array) -> tuple[Array, Array]:
-        fit, product = self.datafit, None
-        if self._slope is None and loadings.shape[1]:
-            product = self._pass(loadings)
-        elif self._ready is not None:
-            (known, ready), self._ready = self._ready, None  # handed out once: callers add to it
-            xp = namespace(loadings)
-            if known.shape == loadings.shape and bool(xp.all(known == loadings)):
-                product = ready
-        sums = segment_sum(self.slope, fit.offsets)
-        if product is None:
-            product = fit.backward(self.slope, sums, loadings)
-        return product, sums
+        self.value_with(loadings)
+        ready, self._ready = self._ready, None  # handed out once: callers add to it
+        sums = segment_sum(self.slope, self.datafit.offsets)
+        if ready is not None and _equal(ready[0], loadings):
+            return ready[1], sums
+        return self.datafit.backward(self.slope, sums, loadings), sums
 
     def normal(self, step: Array, loadings: Array, intercepts: Array) -> tuple[Array, Array]:
         curvature = self.curvature
@@ -366,6 +351,10 @@ class RowsLocalQuadratic(LocalQuadratic):
         hessian, gradient = self.datafit.by_task(everything, work, sizes)
         self._slope = slope
         return TaskQuadratic(hessian, gradient, self.value)
+
+
+def _equal(one: Array, other: Array) -> bool:
+    return one.shape == other.shape and bool(namespace(one).all(one == other))
 
 
 def linear_terms(point: Factors) -> tuple[Array, Array]:
