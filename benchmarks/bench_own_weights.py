@@ -56,7 +56,8 @@ def product_times(X, tasks: int, loadings: np.ndarray) -> tuple[float, float, bo
     """Seconds by all columns and by those of the task, and whether the latter are used."""
     offsets = np.linspace(0, X.shape[0], tasks + 1).astype(int)
     ones = np.ones(X.shape[0])
-    datafit = RowsDatafit(Design.plain(X), ones, ones, offsets, Squared())
+    design = Design(X, np.zeros(X.shape[1]), np.ones(X.shape[1]))
+    datafit = RowsDatafit(design, ones, ones, offsets, Squared())
     F, none = np.ones((X.shape[1], loadings.shape[1])), np.zeros(tasks)
 
     def work(own: bool) -> None:

@@ -39,7 +39,8 @@ def ways(P: int, n: int) -> list[tuple[Likelihood, Likelihood]]:
     offsets, weights = n * np.arange(TASKS + 1), np.ones(TASKS * n)
     rows = np.column_stack([X, weights])
     classes = ClassRows(rows, np.sign(y), weights, offsets)
-    sums = TaskGrams(GramDatafit.of_rows(Design.plain(X), y, weights, offsets))
+    design = Design(X, np.zeros(P), np.ones(P))
+    sums = TaskGrams(GramDatafit.of_rows(design, y, weights, offsets))
     return [
         (Gaussian(False, sums), Gaussian(False, TaskRows.of(rows, y, weights, offsets))),
         (Bernoulli.of(classes.bound_by_grams), Bernoulli.of(classes.bound_by_rows)),

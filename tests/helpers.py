@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from comtl import baselines
+from comtl.arrays import namespace
 from comtl.datafits.datafit import Datafit
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datafits.rows_datafit import RowsDatafit
@@ -20,7 +21,7 @@ from comtl.engine.starts import start_state
 from comtl.factors import Factors
 from comtl.losses import Loss, Squared
 from comtl.penalties import NonNegative, Penalty, Simplex
-from comtl.rows.design import Design
+from comtl.rows.design import Covariance, Design
 
 
 @dataclass(frozen=True)
@@ -167,3 +168,17 @@ def wide(features, seed=0, packed=True, loss=None, picked=False):
     y = np.where(rng.random(n) < 0.5, -1.0, 1.0)
     rows = rng.permutation(n) if picked else None
     return RowsDatafit(design, y, weights, offsets, loss or Squared(), rows)
+
+
+def plain_design(X: Any) -> Design:
+    """Rows as they are."""
+    xp = namespace(X)
+    zeros = xp.zeros(X.shape[1], dtype=X.dtype)
+    return Design(X, zeros, zeros + 1.0)
+
+
+def covariance_matrix(covariance: Covariance) -> Any:
+    """The matrix that a covariance of the features stands for."""
+    basis, rest = covariance.basis, covariance.rest
+    eye = namespace(basis).eye(basis.shape[0], dtype=basis.dtype)
+    return rest * eye + (basis * (covariance.values - rest)[None, :]) @ basis.T

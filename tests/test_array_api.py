@@ -18,10 +18,10 @@ from comtl.losses import Logistic, Squared
 from comtl.penalties import L1, Free, Ridge
 from comtl.penalties.relations import Relation
 from comtl.rows import design as design_module
-from comtl.rows.design import Covariance, Design
+from comtl.rows.design import Covariance
 from comtl.solvers.small_blocks import coupled_blocks, solve_coupled_blocks
 from comtl.solvers.sylvester import TwoTermSylvester
-from helpers import problem, random_definite, random_factors
+from helpers import covariance_matrix, plain_design, problem, random_definite, random_factors
 
 LIBRARIES = (np.asarray, strict.asarray)
 P, T, K = 6, 5, 3
@@ -100,7 +100,7 @@ def test_direct_solvers():
 
 def make_fit(kind, asarray):
     data = problem(2, P, T, 8, labels=kind == "logistic")
-    design = Design.plain(asarray(data.X))
+    design = plain_design(asarray(data.X))
     cells = design, asarray(data.y), asarray(data.weights), data.offsets
     if kind == "gram":
         return GramDatafit.of_rows(*cells)
@@ -136,7 +136,7 @@ def test_datafits(kind, side, monkeypatch):
             expansion.task_gradient(point.F),
             quadratic.hessian,
             quadratic.gradient,
-            covariance.toarray(),
+            covariance_matrix(covariance),
         )
 
     assert_same(run)

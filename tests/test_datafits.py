@@ -14,7 +14,7 @@ from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.losses import Logistic, Squared
 from comtl.rows import design as design_module
 from comtl.rows.design import Design
-from helpers import Problem, numeric_gradient, problem, random_factors
+from helpers import Problem, covariance_matrix, numeric_gradient, problem, random_factors
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
 P, T, K = 6, 5, 3
@@ -50,7 +50,7 @@ def everything(fit, point, seed=0):
         "task_gradient": expansion.task_gradient(features),
         "hessian": quadratic.hessian,
         "slope": quadratic.gradient,
-        "covariance": fit.covariance.toarray(),
+        "covariance": covariance_matrix(fit.covariance),
         "line": (line(0.0), line(0.3), line(1.0)),
         "n_weighted": fit.n_weighted,
     }

@@ -12,7 +12,7 @@ from comtl.datafits.rows_datafit import RowsDatafit
 from comtl.losses import Squared
 from comtl.rows import design as design_module
 from comtl.rows.design import Design
-from helpers import random_factors
+from helpers import covariance_matrix, plain_design, random_factors
 
 PACKED = [False, True]
 
@@ -94,7 +94,7 @@ def test_columns_of_any_scale_look_alike(packed, side, monkeypatch):
     left = np.random.default_rng(0).standard_normal((len(X), 2))
     expected = plain.transposed_matmul(left) * signs[:, None]
     assert_allclose(scaled.transposed_matmul(left), expected, atol=1e-10)
-    one, other = (d.covariance(weights, rank=3).toarray() for d in (plain, scaled))
+    one, other = (covariance_matrix(d.covariance(weights, rank=3)) for d in (plain, scaled))
     assert np.isfinite(other).all()
     assert_allclose(np.trace(other), np.trace(one), rtol=1e-8)
 
@@ -119,7 +119,7 @@ def test_covariance_of_few_columns_is_exact(packed, center, monkeypatch):
     other = np.random.default_rng(1).uniform(0.0, 2.0, len(X))
     expected = explicit(design).T @ (other[:, None] * explicit(design)) / other.sum()
     covariance = design.covariance(other)
-    assert_allclose(covariance.toarray(), expected, atol=1e-12)
+    assert_allclose(covariance_matrix(covariance), expected, atol=1e-12)
     assert_allclose(covariance.basis.T @ covariance.basis, np.eye(7), atol=1e-12)
 
 
@@ -135,7 +135,7 @@ def test_covariance_of_many_columns_keeps_leading_part_and_trace(packed, monkeyp
     other = rng.uniform(0.5, 2.0, 60)
     dense = explicit(design).T @ (other[:, None] * explicit(design)) / other.sum()
     covariance = design.covariance(other, rank=4)
-    found = covariance.toarray()
+    found = covariance_matrix(covariance)
     assert covariance.basis.shape == (12, 4)
     assert_allclose(np.trace(found), np.trace(dense), rtol=1e-10)
     values, basis = np.linalg.eigh(dense)
@@ -188,7 +188,7 @@ def test_dense_blocks_of_sparse_rows_stay_small(user, monkeypatch):
         return dense_rows(self, start, stop)
 
     monkeypatch.setattr(Design, "dense_rows", watched)
-    design = Design.plain(X)
+    design = plain_design(X)
     if user == "covariance":
         design.covariance(np.ones(n))
     else:

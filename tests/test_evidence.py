@@ -27,7 +27,7 @@ from comtl.hierarchical.likelihoods import Bernoulli, Gaussian
 from comtl.hierarchical.logistic_bound import ClassRows
 from comtl.hierarchical.posterior import Prior
 from comtl.hierarchical.task_data import TaskGrams, TaskRows
-from comtl.rows.design import Design
+from helpers import plain_design
 
 
 class Spiked(CovarianceFamily):
@@ -69,7 +69,7 @@ def likelihood_of(X, y, weights, offsets, *, kind="common noise", by_rows=False)
         return Bernoulli.of(data.bound_by_rows if by_rows else data.bound_by_grams)
     if by_rows:
         return Gaussian(kind == "own noise", TaskRows.of(rows, y, weights, offsets))
-    sums = GramDatafit.of_rows(Design.plain(X), y, weights, offsets)
+    sums = GramDatafit.of_rows(plain_design(X), y, weights, offsets)
     return Gaussian(kind == "own noise", TaskGrams(sums))
 
 

@@ -16,6 +16,7 @@ from comtl.hierarchical.coregionalised import (
     task_relation,
 )
 from comtl.rows.design import Design
+from helpers import plain_design
 
 
 def test_signs_that_flip_between_tasks_are_learnt():
@@ -71,7 +72,7 @@ def test_sizes_of_weights_and_noise_are_most_likely(features):
     weights = rng.choice([0.0, 1.0, 2.0 if features == 5 else 1.0], 100, p=[0.1, 0.7, 0.2])
     W = 0.5 * rng.standard_normal((3, features))
     y = np.einsum("ij,ij->i", X, W[code]) + rng.standard_normal(100)
-    rows = CentredRows(Design.plain(X), weights, offsets)
+    rows = CentredRows(plain_design(X), weights, offsets)
     root = np.sqrt(weights)
     target = rows.center(root * y)
 
@@ -96,7 +97,7 @@ def test_sizes_of_weights_and_noise_are_most_likely(features):
 
 def test_targets_without_signal_are_all_noise():
     rng = np.random.default_rng(0)
-    design = Design.plain(rng.standard_normal((200, 30)))
+    design = plain_design(rng.standard_normal((200, 30)))
     rows = CentredRows(design, np.ones(200), np.array([0, 100, 200]))
     size, noise = ridge_scales(rows, rows.center(rng.standard_normal(200)))
     assert 30 * size < 0.2 * noise and 0.7 < noise < 1.4

@@ -16,7 +16,7 @@ from comtl.solvers.conjugate_gradient import conjugate_gradient
 from comtl.solvers.proximal import largest_eigenvalue, proximal_gradient
 from comtl.solvers.small_blocks import coupled_blocks, solve_coupled_blocks
 from comtl.solvers.sylvester import TwoTermSylvester
-from helpers import problem, random_definite, random_factors, random_orthogonal
+from helpers import covariance_matrix, problem, random_definite, random_factors, random_orthogonal
 
 EXACT = {"rtol": 1e-8, "atol": 1e-8}
 
@@ -44,7 +44,7 @@ def test_sylvester_solves_its_kronecker_system(P, rank, width, kind):
     low = random_orthogonal(rng, P)[:, :width] * rng.uniform(0.1, 1.0, width)
     penalty = 1.3 * np.eye(P) - low @ low.T
     right = rng.standard_normal((P, K))
-    matrix = np.kron(covariance.toarray(), small) + np.kron(penalty, np.eye(K))
+    matrix = np.kron(covariance_matrix(covariance), small) + np.kron(penalty, np.eye(K))
     expected = np.linalg.solve(matrix, right.ravel()).reshape(P, K)
     kept = right.copy()
     assert_allclose(TwoTermSylvester(covariance, given, 1.3, low)(right), expected, **EXACT)
@@ -63,7 +63,7 @@ def test_sylvester_with_as_many_columns_as_rows(complete):
     low = turn * np.sqrt(heights[-1] - heights)
     right = rng.standard_normal((6, 3))
     found = TwoTermSylvester(covariance, B, float(heights[-1]), low)(right)
-    assert_allclose(covariance.toarray() @ found @ B + H @ found, right, atol=1e-9)
+    assert_allclose(covariance_matrix(covariance) @ found @ B + H @ found, right, atol=1e-9)
 
 
 # ---- conjugate gradients ------------------------------------------------------------------------

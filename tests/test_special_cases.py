@@ -14,8 +14,7 @@ from comtl.losses import Logistic
 from comtl.penalties import Ridge
 from comtl.penalties.learned_relation import LearnedRelation
 from comtl.penalties.relations import Relation
-from comtl.rows.design import Design
-from helpers import Problem, problem, run
+from helpers import Problem, plain_design, problem, run
 
 LONG = Schedule(max_iter=3_000, tol=1e-13, inner=InnerTolerance(1e-8, 500))
 PLAIN = {"intercept": False}
@@ -161,7 +160,7 @@ def test_one_task_of_rank_one_is_logistic_regression(intercept, C):
     model = LogisticRegression(C=C, fit_intercept=intercept, tol=1e-12, max_iter=10_000)
     model.fit(data.X, data.y)
     product = (np.linalg.norm(model.coef_) / (2.0 * C)) ** 2
-    fit = RowsDatafit(Design.plain(data.X), data.y, data.weights, data.offsets, Logistic())
+    fit = RowsDatafit(plain_design(data.X), data.y, data.weights, data.offsets, Logistic())
     penalties = {"F": Ridge(0.5), "G": Ridge(product / 0.5)}
     recipe = Recipe(penalties, (1, 1), intercept=intercept)
     point = last(fit, recipe).state.factors

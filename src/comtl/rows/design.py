@@ -122,12 +122,6 @@ class Design:
     inverse_scale: Array
 
     @classmethod
-    def plain(cls, X: Any) -> Design:
-        xp = namespace(X)
-        zeros = xp.zeros(X.shape[1], dtype=X.dtype)
-        return cls(X, zeros, zeros + 1.0)
-
-    @classmethod
     def standardized(
         cls, X: Any, weights: Array, *, center: bool = True, scale: bool = True
     ) -> Design:
@@ -255,11 +249,6 @@ class Covariance:
         xp = namespace(moments)
         values, basis = xp.linalg.eigh(moments)
         return cls(basis, xp.clip(values, min=0.0), 0.0)
-
-    def toarray(self) -> Array:
-        xp = namespace(self.basis)
-        eye = xp.eye(self.basis.shape[0], dtype=self.basis.dtype)
-        return self.rest * eye + (self.basis * (self.values - self.rest)[None, :]) @ self.basis.T
 
 
 def sample_step(rows: int, columns: int, filled: int) -> int:
