@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,16 +30,15 @@ class _Blas:
         self._lock = threading.Lock()
         self._depth, self._before = 0, 1
 
-    @staticmethod
-    @lru_cache
-    def _libraries() -> list[Any]:
-        return ThreadpoolController().select(user_api="blas").lib_controllers
+    @cached_property
+    def _libraries(self) -> ThreadpoolController:
+        return ThreadpoolController().select(user_api="blas")
 
     def threads(self) -> int:
         """Threads that work may use: as many as BLAS may, or might before it was held to one."""
         if self._depth:
             return self._before
-        counts = [library.get_num_threads() or 1 for library in self._libraries()]
+        counts = [library.get_num_threads() or 1 for library in self._libraries.lib_controllers]
         return max(counts, default=1)
 
     @contextmanager
@@ -48,7 +47,7 @@ class _Blas:
         with self._lock:
             if not self._depth:
                 self._before = self.threads()
-                self._set(1)
+                self._limit = self._libraries.limit(limits=1)
             self._depth += 1
         try:
             yield
@@ -56,11 +55,7 @@ class _Blas:
             with self._lock:
                 self._depth -= 1
                 if not self._depth:
-                    self._set(self._before)
-
-    def _set(self, count: int) -> None:
-        for library in self._libraries():
-            library.set_num_threads(count)
+                    self._limit.restore_original_limits()
 
 
 _blas = _Blas()
