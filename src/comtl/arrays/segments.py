@@ -23,6 +23,8 @@ _KEPT: dict[tuple[Any, ...], Any] = {}
 
 def cached_for(owner: np.ndarray, name: str, like: Array, make: Callable[[], Any]) -> Any:
     """What ``make()`` gives for a host array and a device, made once and dropped with the array."""
+    if array_api_compat.is_numpy_array(like):
+        return make()  # Kept, NumPy's would lie in memory beside the rows for the time of a fit.
     key = (id(owner), name, type(like), device_key(like))
     try:
         return _KEPT[key]
@@ -119,8 +121,6 @@ def segment_forms(values: Array, matrices: Array, offsets: np.ndarray) -> Array:
 def segment_codes(offsets: np.ndarray, like: Array) -> Array:
     """Segment of each row, beside ``like``."""
     sizes = np.diff(offsets)
-    if array_api_compat.is_numpy_array(like):
-        return np.repeat(np.arange(len(sizes)), sizes)
     return cached_for(
         offsets,
         "codes",
@@ -142,9 +142,7 @@ def _batches(offsets: np.ndarray, like: Array) -> tuple[list[tuple[Any, ...]], A
             order.append(tasks)
         return batches, xp.asarray(np.argsort(np.concatenate(order)))
 
-    # NumPy's are made anew: they would lie in memory beside the rows for the time of a fit.
-    host = array_api_compat.is_numpy_array(like)
-    return make() if host else cached_for(offsets, "batches", like, make)
+    return cached_for(offsets, "batches", like, make)
 
 
 def padded_index(offsets: np.ndarray, segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
