@@ -69,6 +69,14 @@ def test_regressors(typed, model, options):
     assert_follows(typed, lambda: model.set_params(**FIXED, **options), X, Y, TASK)
 
 
+@pytest.mark.parametrize("labels", [None, TWO])
+def test_rows_in_several_blocks(library, labels, monkeypatch):
+    monkeypatch.setattr("comtl.arrays.blocks.DEVICE_ENTRIES", 30 * P)
+    monkeypatch.setattr("comtl.rows.design.DEVICE_ENTRIES", 30 * P)
+    kind, y = (BiFactorRegressor, Y) if labels is None else (BiFactorClassifier, labels)
+    assert_follows(library, lambda: kind(2, shared=True, **FIXED), X, y, TASK)
+
+
 @pytest.mark.parametrize("labels", [TWO, THREE], ids=["two", "three"])
 @pytest.mark.parametrize("model", [BiFactorClassifier(2), TriFactorClassifier(2, 2)])
 def test_classifiers(typed, model, labels):

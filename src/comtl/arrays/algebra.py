@@ -31,8 +31,6 @@ def dot(left: Array, right: Array) -> float:
 
 def weighted_mean(values: Array, weights: Array) -> float:
     """Mean of values with weights."""
-    if type(values) is np.ndarray:
-        return float(np.average(values, weights=weights))
     xp = namespace(values)
     weights = xp.astype(weights, values.dtype)
     return float(xp.sum(values * weights)) / float(xp.sum(weights))

@@ -121,8 +121,11 @@ def device_name(values: Any) -> str:
     if not on_device(values):
         return "numpy"
     held = values.data if is_device_sparse(values) or is_cupy_sparse(values) else values
-    library = type(held).__module__.partition(".")[0]
-    return f"{library} on {held.device}"
+    return f"{_library(held)} on {held.device}"
+
+
+def _library(values: Any) -> str:
+    return type(values).__module__.partition(".")[0]
 
 
 def to_numpy(values: Any) -> Any:
@@ -142,7 +145,8 @@ def asarray_like(values: Any, like: Array, dtype: Any = None) -> Array:
     """Array in the library and on the device of ``like``, from NumPy or from the same library."""
     if not on_device(like):
         return np.asarray(values, dtype=dtype)
-    if on_device(values) and not _one_library(values, like):
+    held = [one.data if is_device_sparse(one) else one for one in (values, like)]
+    if on_device(values) and len(set(map(_library, held))) > 1:
         raise TypeError(
             f"arrays of two libraries were given, {device_name(like)} and {device_name(values)}; "
             "convert one of them."
@@ -152,16 +156,3 @@ def asarray_like(values: Any, like: Array, dtype: Any = None) -> Array:
         values = array_api_compat.to_device(values, xp.device)
         return values if dtype is None or values.dtype == dtype else xp.astype(values, dtype)
     return xp.asarray(np.asarray(values), dtype=dtype)
-
-
-def _one_library(one: Any, other: Any) -> bool:
-    names = {
-        type(a.data if is_device_sparse(a) else a).__module__.partition(".")[0]
-        for a in (one, other)
-    }
-    return len(names) == 1
-
-
-def bits_of(dtype: Any, like: Array) -> int:
-    """Bits of a floating type of the library of an array."""
-    return int(namespace(like).finfo(dtype).bits)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import DENSE_BYTES, DENSE_SIDE
-from ..arrays.backends import Array, bits_of, namespace, on_device
+from ..arrays.backends import Array, namespace, on_device
 from ..arrays.packed import RowSelector
 from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
@@ -111,7 +111,8 @@ def prefers_grams(
         return False
     if data.rows is not None:
         return complete_table(data, y) is not None
-    size = bits_of(design.dtype, y) // 8 * data.n_tasks * (design.shape[1] + 1) ** 2
+    number = int(namespace(y).finfo(design.dtype).bits) // 8
+    size = number * data.n_tasks * (design.shape[1] + 1) ** 2
     costs = sweep_costs(data.n_tasks, *design.shape, width, design.blocks.nnz, fits)
     return size <= DENSE_BYTES and costs["gram"] <= costs["rows"]
 

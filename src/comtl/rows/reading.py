@@ -162,14 +162,10 @@ def read_weights(
             f"Sample weights must be 1D array or scalar, got {weights.ndim}D array: sample_weight "
             f"must be a number or have the shape ({n_rows},)."
         )
-    if tuple(weights.shape) not in {(n_rows,), tuple(shape)}:
+    if tuple(weights.shape) not in {(n_rows,), shape}:
+        rest = f" or that of y, {shape}." if len(shape) == 2 else ", one weight for each row."
         raise ValueError(
-            f"sample_weight has the shape {tuple(weights.shape)}, expected ({n_rows},)"
-            + (
-                f" or that of y, {tuple(shape)}."
-                if len(shape) == 2
-                else ", one weight for each row."
-            )
+            f"sample_weight has the shape {tuple(weights.shape)}, expected ({n_rows},){rest}"
         )
     if bool(xp.any(weights < 0)):
         raise ValueError("sample_weight holds negative values; weights must be zero or positive.")
