@@ -116,8 +116,8 @@ class DeviceCSR:
         shape = (stop - start, self.shape[1])
         return _native(self.data[first:last], self.indices[first:last], indptr, shape).to_dense()
 
-    def without(self, column: int) -> tuple[DeviceCSR, Array]:
-        """Rows without a column, and that column dense."""
+    def split(self, column: int) -> tuple[Array, DeviceCSR]:
+        """A column, dense, and the rows without it."""
         xp = namespace(self.data)
         kept = self.indices != column
         one = xp.astype(xp.arange(self.shape[1]) == column, self.dtype)
@@ -126,7 +126,7 @@ class DeviceCSR:
         indices = self.indices[kept]
         indices = indices - xp.astype(indices > column, indices.dtype)
         rest = DeviceCSR(self.data[kept], indices, indptr, (self.shape[0], self.shape[1] - 1))
-        return rest, (self @ one[:, None])[:, 0]
+        return (self @ one[:, None])[:, 0], rest
 
     @cached_property
     def rows(self) -> Array:

@@ -18,16 +18,14 @@ from ..arrays.backends import (
     is_device_sparse,
     is_torch_sparse,
     namespace,
-    on_device,
     to_numpy,
 )
 from ..arrays.blocks import Block, RowBlocks
 from ..arrays.packed import DeviceCSR
-from .frames import choose_position, refuse_no_features
 
 
-def device_rows(estimator: Any, X: Array, task: Any) -> tuple[Array, Any]:
-    """Rows and task labels; see :func:`comtl.rows.reading.read_rows`."""
+def device_rows(estimator: Any, X: Array) -> Array:
+    """Rows of float64 or float32, if the estimator works on a device."""
     if not getattr(estimator, "_on_devices", False):
         raise TypeError(
             f"{type(estimator).__name__} does not work on arrays of {device_name(X)}. Convert "
@@ -38,15 +36,16 @@ def device_rows(estimator: Any, X: Array, task: Any) -> tuple[Array, Any]:
             f"Expected 2D array, got {len(X.shape)}D array instead: X has the shape "
             f"{tuple(X.shape)}. Reshape your data to one row a sample."
         )
-    labels, features, column = task, as_rows(X), estimator.task_column
-    if column is not None:
-        features, labels = _without(features, choose_position(X, column), column)
+    return as_rows(X)
+
+
+def refuse_empty(features: Array, shape: tuple[int, ...]) -> None:
+    """Raise if no rows or no columns are left of an X of this shape."""
     if 0 in features.shape:
         what = "sample(s)" if features.shape[0] == 0 else "feature(s)"
         raise ValueError(
-            f"Found array with 0 {what} (shape={tuple(X.shape)}) while a minimum of 1 is required."
+            f"Found array with 0 {what} (shape={tuple(shape)}) while a minimum of 1 is required."
         )
-    return features, labels
 
 
 def as_rows(X: Array) -> Array:
@@ -65,27 +64,9 @@ def as_rows(X: Array) -> Array:
     return xp.astype(X, xp.float64)
 
 
-def _without(X: Array, position: int, column: Any) -> tuple[Array, Array]:
-    """Rows without the column of the tasks, and that column."""
-    refuse_no_features(X, column)
-    if is_device_sparse(X):
-        return X.without(position)
-    rest = namespace(X).concat([X[:, :position], X[:, position + 1 :]], axis=1)
-    return rest, X[:, position]
-
-
-def device_target(y: Any, X: Array) -> tuple[Array, np.ndarray]:
+def device_target(y: Array, X: Array) -> tuple[Array, np.ndarray]:
     """Targets of a regression beside the rows, and which of a two-dimensional y are missing."""
-    xp = namespace(X)
-    try:
-        held = y if on_device(y) else np.asarray(y)
-        target = asarray_like(held, X, X.dtype)
-    except (TypeError, ValueError) as error:
-        if on_device(y):
-            raise
-        raise ValueError(
-            f"y cannot be read as numbers: {error}. For class labels use the classifier."
-        ) from error
+    target = asarray_like(y, X, X.dtype)
     if getattr(target, "requires_grad", False):
         target = target.detach()
     if target.ndim not in (1, 2):
@@ -93,6 +74,7 @@ def device_target(y: Any, X: Array) -> tuple[Array, np.ndarray]:
     if target.ndim == 1:
         check_device_finite(target, "y")
         return target, np.zeros(0, dtype=bool)
+    xp = namespace(X)
     if bool(xp.any(xp.isinf(target))):
         raise ValueError("Input y contains infinity or a value too large.")
     return target, to_numpy(xp.isnan(target))

@@ -11,6 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 
+from ..arrays import is_device_sparse, namespace, on_device
 from ..phrases import some
 
 
@@ -36,31 +37,29 @@ def column_names(X: Any) -> list[Any]:
 
 def split_column(X: Any, column: str | int) -> tuple[Any, Any]:
     """One column of X, by name (frames) or number, and X without it."""
-    table: Any = X if is_frame(X) or sparse.issparse(X) else as_array(X)
+    table: Any = X if is_frame(X) or sparse.issparse(X) or on_device(X) else as_array(X)
     if len(table.shape) != 2:
         raise ValueError(
             f"X must be two-dimensional to hold the task_column, got shape {table.shape}. "
             "Reshape your data to one row a sample."
         )
     position = choose_position(table, column)
+    if table.shape[1] == 1:
+        raise ValueError(
+            f"X holds nothing but the task column {column!r}: 0 feature(s) are left while a "
+            "minimum of 1 is required. Add the feature columns to X."
+        )
     others = np.delete(np.arange(table.shape[1]), position)
-    refuse_no_features(table, column)
     if is_frame(table):
         frame: Any = nw.from_native(table)
         return frame[:, position].to_native(), frame[:, others.tolist()].to_native()
     if sparse.issparse(table):
         rows = table.tocsr()
         return rows[:, [position]].toarray().ravel(), rows[:, others]
-    return table[:, position], np.delete(table, position, axis=1)
-
-
-def refuse_no_features(X: Any, column: str | int) -> None:
-    """Raise if X has the task column only."""
-    if X.shape[1] == 1:
-        raise ValueError(
-            f"X holds nothing but the task column {column!r}: 0 feature(s) are left while a "
-            "minimum of 1 is required. Add the feature columns to X."
-        )
+    if is_device_sparse(table):
+        return table.split(position)
+    rest = [table[:, :position], table[:, position + 1 :]]
+    return table[:, position], namespace(table).concat(rest, axis=1)
 
 
 def choose_position(X: Any, column: str | int) -> int:

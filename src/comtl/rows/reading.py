@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from ..arrays import Array, asarray_like, namespace, on_device, to_numpy
 from ..phrases import some
-from .device_reading import check_device_finite, device_rows, device_target
+from .device_reading import check_device_finite, device_rows, device_target, refuse_empty
 from .frames import (
     as_array,
     column_names,
@@ -49,10 +49,12 @@ def read_training(
     check_finite(X, estimator)
     if classification:
         target, missing = read_classes(to_numpy(y))
-    elif on_device(X):
+    elif on_device(X) and on_device(y):
         target, missing = device_target(y, X)
     else:
-        target, missing = read_numbers(to_numpy(y), X.dtype)
+        single = X.dtype == namespace(X).float32
+        target, missing = read_numbers(to_numpy(y), np.float32 if single else np.float64)
+        target = asarray_like(target, X)
     check_consistent_length(X, target)
     weights = read_weights(sample_weight, target.shape, X)
     if target.ndim == 1:
@@ -77,10 +79,12 @@ def read_rows(
         raise ValueError(
             f"The task is given twice: by task_column={column!r} and by task=. Give only one."
         )
+    features, labels = device_rows(estimator, X) if on_device(X) else X, task
+    if column is not None:
+        labels, features = split_column(features, column)
     if on_device(X):
-        features, labels = device_rows(estimator, X, task)
+        refuse_empty(features, X.shape)
     else:
-        labels, features = (task, X) if column is None else split_column(X, column)
         remedy = "Encode them as numbers, or name the one with the tasks as task_column."
         refuse_text(features, remedy)
         features = check_array(
@@ -127,7 +131,7 @@ def check_finite(X: Any, estimator: Any) -> None:
         assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
 
 
-def read_numbers(y: Any, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+def read_numbers(y: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     """Read the targets of a regression and mark the missing ones, which only a 2-D y may have."""
     refuse_text(y, "Encode them, or use the classifier for class labels.", name="y")
     try:
