@@ -25,7 +25,7 @@ own columns: an entry, a weight, and a weight for each column it is mixed of. Me
 MAX_ENTRIES = 2**25
 """Entries of sparse rows whose columns are separated, which takes four bytes each."""
 
-Work = Callable[[slice, Any], np.ndarray]
+Work = Callable[[slice, Any], Array]
 """Values that are made of the scores of some rows, if there are scores."""
 
 

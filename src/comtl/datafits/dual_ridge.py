@@ -161,7 +161,7 @@ class TaskRidge:
     """Dual ridge regression of each task, with weights that all share eliminated to the last.
 
     ``inverses`` (T, m, m) are ``C^½ (I + C^½ K C^½)⁻¹ C^½`` of the tasks' kernels ``K``, and
-    ``position`` is where a row's value is in a table (T, m).
+    ``inside`` (T, m) tells their rows from padding.
     """
 
     datafit: RowsDatafit
@@ -169,7 +169,7 @@ class TaskRidge:
     loadings: np.ndarray
     penalty: FeaturePenalty
     inverses: np.ndarray
-    position: np.ndarray
+    inside: np.ndarray
 
     @classmethod
     def of(
@@ -180,7 +180,7 @@ class TaskRidge:
         penalty: FeaturePenalty,
     ) -> TaskRidge | None:
         """None if tasks share more than a column, kernels are too large or lose many digits."""
-        design, offsets, codes = datafit.design, datafit.offsets, datafit.codes
+        design, offsets = datafit.design, datafit.offsets
         tasks, most = datafit.n_tasks, int(np.diff(offsets).max(initial=0))
         separate = loadings.shape[1] == tasks + int(np.isfinite(penalty.shared))
         if not separate or not unmixed(loadings) or penalty.low_rank.shape[1]:
@@ -193,23 +193,21 @@ class TaskRidge:
             kernel = inner_products(X[start:stop], levels[start:stop], square)
             kernel = kernel / penalty.alpha + 1.0 / penalty.level
             kernels[task, : stop - start, : stop - start] = kernel
-        position = np.arange(len(codes)) + most * codes - offsets[:-1][codes]
+        inside = np.arange(most) < np.diff(offsets)[:, None]
         root = np.zeros((tasks, most))
-        root.reshape(-1)[position] = np.sqrt(np.maximum(curvature, 0.0))
+        root[inside] = np.sqrt(np.maximum(curvature, 0.0))
         kernels *= root[:, :, None] * root[:, None, :]
         if np.diagonal(kernels, axis1=1, axis2=2).max(initial=0.0) > MAX_CONDITION:
             return None
         kernels += np.eye(most)
         inverses = np.linalg.inv(kernels)
         inverses *= root[:, :, None] * root[:, None, :]
-        return cls(datafit, curvature, loadings, penalty, inverses, position)
+        return cls(datafit, curvature, loadings, penalty, inverses, inside)
 
     def _solved(self, values: np.ndarray) -> np.ndarray:
-        tasks, most, _ = self.inverses.shape
-        table = np.zeros((tasks, most))
-        table.reshape(-1)[self.position] = values
-        solved = (self.inverses @ table[:, :, None]).reshape(-1)[self.position]
-        return solved.astype(values.dtype, copy=False)
+        table = np.zeros((*self.inside.shape, 1))
+        table[self.inside, 0] = values
+        return (self.inverses @ table)[self.inside, 0].astype(values.dtype, copy=False)
 
     def __call__(self, matrix: Array, sums: Array, total: float) -> tuple[Array, Array, float]:
         """Solve for ``(P, k)``, ``(T,)`` and one number, which is not coupled with the others."""

@@ -25,12 +25,9 @@ from ..arrays.segments import local_offsets
 from ..factors import Factors
 from ..losses import Loss
 from ..rows.design import Covariance, Design
-from .block_diagonal import TaskBlocks, blocks_are_cheaper, mixed_sums, task_weights, unmixed
+from .block_diagonal import TaskBlocks, Work, blocks_are_cheaper, mixed_sums, task_weights, unmixed
 from .datafit import Datafit, FeaturePenalty, LocalQuadratic, RowSolve, TaskQuadratic
 from .dual_ridge import dual_ridge, inner_products, scaled_rows
-
-Values = Callable[[slice, Array], Array]
-"""What is made of the scores of some observations."""
 
 LatentWork = Callable[[slice, Array, np.ndarray, Array], tuple[Array, ...]]
 """What is made of the latent values of a chunk's observations, one entry for each of its tasks."""
@@ -128,7 +125,7 @@ class RowsDatafit(Datafit):
         features: Array,
         loadings: Array,
         intercepts: Array,
-        values: Values,
+        values: Work,
         back: Array | None = None,
     ) -> tuple[Array, Array, Array | None]:
         """Values of the scores ``x_iᵀ Q m_t + b_t``, their sums by task, and ``Σ v_i x_i n_tᵀ``."""
@@ -156,7 +153,7 @@ class RowsDatafit(Datafit):
         return TaskBlocks(self.blocks, self.codes, self.n_tasks)
 
     def _products(
-        self, lifted: Array | None, loadings: Array, values: Values, back: Array | None
+        self, lifted: Array | None, loadings: Array, values: Work, back: Array | None
     ) -> Array | None:
         """Rows times what ``values`` makes of their scores; of their numbers if not ``lifted``."""
         width = loadings.shape[1]
