@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..rows.frames import is_partitioned
-from .executors import DaskWorkers, InProcess, Workers
+from .executors import DaskWorkers, Workers
 
 
 def current_workers() -> Workers:
@@ -16,11 +16,11 @@ def current_workers() -> Workers:
     try:
         from distributed import get_client
     except ImportError:
-        return InProcess()
+        return Workers()
     try:
         client = get_client(timeout=5)
     except ValueError:
-        return InProcess()
+        return Workers()
     if client.asynchronous:
         raise ValueError(
             "The Dask client is asynchronous, but fit and predict wait for their results: connect "

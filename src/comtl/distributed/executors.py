@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -30,33 +29,27 @@ class LostClusterError(RuntimeError):
     """The scheduler went away in the middle of a fit."""
 
 
-class Workers(ABC):
-    """Those who work on the partitions."""
+class Workers:
+    """Work on one partition after the other in this process; the engine has threads of its own."""
 
-    @abstractmethod
+    branches = 2**30
+    """Values added up by one task of a reduction."""
+
     def scatter(self, value: Any) -> Future:
         """Hand out a value that every partition needs."""
+        return value
 
-    @abstractmethod
     def persist(self, recipes: Sequence[Any]) -> list[Future]:
         """Values by their Dask recipes; as many stay in memory as there is room for."""
+        return [recipe.compute(scheduler="threads") for recipe in recipes]
 
-    @abstractmethod
-    def compute_small(self, recipes: Sequence[Any]) -> list[Future]:
-        """Values by their Dask recipes, small ones."""
-
-    @abstractmethod
     def map(self, work: Callable[..., Any], *columns: Sequence[Any], common: Any = ()) -> list:
         """Futures of ``work(*common, *entry_of_each_column)`` for each partition."""
+        return [work(*common, *own) for own in zip(*columns, strict=True)]
 
-    @abstractmethod
     def values(self, handles: list[Future]) -> list[Any]:
         """Bring values here."""
-
-    @property
-    @abstractmethod
-    def branches(self) -> int:
-        """Values added up by one task of a reduction."""
+        return handles
 
     def total(
         self, add: Callable[[list[Any]], Any], handles: list[Future], *, small: bool = False
@@ -68,38 +61,6 @@ class Workers(ABC):
         if small:
             return add(self.values(handles))
         return self.values(self.map(add, [handles]))[0]
-
-    def each(self, handles: list[Future]) -> list[Any]:
-        """Values of all handles; small ones come in lists, so that they are few messages."""
-        return self.total(_concatenated, self.map(_alone, handles))
-
-
-def _alone(value: Any) -> list[Any]:
-    return [value]
-
-
-def _concatenated(lists: list[list[Any]]) -> list[Any]:
-    return [value for values in lists for value in values]
-
-
-class InProcess(Workers):
-    """One partition after the other in this process; the engine has threads of its own."""
-
-    branches = 2**30
-
-    def scatter(self, value: Any) -> Future:
-        return value
-
-    def persist(self, recipes: Sequence[Any]) -> list[Future]:
-        return [recipe.compute(scheduler="threads") for recipe in recipes]
-
-    compute_small = persist
-
-    def map(self, work: Callable[..., Any], *columns: Sequence[Any], common: Any = ()) -> list:
-        return [work(*common, *own) for own in zip(*columns, strict=True)]
-
-    def values(self, handles: list[Future]) -> list[Any]:
-        return handles
 
 
 class DaskWorkers(Workers):
@@ -123,10 +84,6 @@ class DaskWorkers(Workers):
             size = self.client.submit(sys.getsizeof, first, pure=False).result()
             fit = int(min(self._room() / size, len(recipes)))
             return [first, *self.client.compute(list(recipes[1:fit])), *recipes[max(fit, 1) :]]
-
-    def compute_small(self, recipes: Sequence[Any]) -> list[Future]:
-        with self._watched():
-            return self.client.compute(list(recipes))
 
     def _room(self) -> float:
         """Bytes that partitions may take up for good: any, where Dask puts some of them on disk."""

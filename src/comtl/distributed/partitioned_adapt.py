@@ -24,9 +24,9 @@ def adapt_partitioned(obs: PartitionedData, adaptation: Adaptation, *, residual:
     handle = workers.scatter(adaptation)
     sizes = None
     if residual:
-        losses = workers.each(workers.map(_losses, complete, common=(handle,)))
+        losses = workers.values(workers.map(_losses, complete, common=(handle,)))
         sizes = adaptation.best(np.sum(losses, axis=0))
-    parts = workers.each(workers.map(_columns, complete, common=(handle, sizes)))
+    parts = workers.values(workers.map(_columns, complete, common=(handle, sizes)))
     order = np.argsort(np.concatenate(owned))
     factors, intercepts, residuals = zip(*parts, strict=True)
     beyond = sparse.csr_array(sparse.vstack(residuals, format="csr"))[order] if residual else None

@@ -139,7 +139,7 @@ class PartitionedData:
     def _each(self, name: str) -> list[Any]:
         """An attribute of the observations of every partition."""
         workers = self.workers
-        return workers.each(workers.map(attrgetter(f"obs.{name}"), self.pieces))
+        return workers.values(workers.map(attrgetter(f"obs.{name}"), self.pieces))
 
     @cached_property
     def weight(self) -> float:
@@ -148,7 +148,7 @@ class PartitionedData:
     def average(self, measure: Callable[[Observations], float]) -> float:
         workers = self.workers
         common = workers.scatter(self.encoding), workers.scatter(measure)
-        parts = workers.each(workers.map(_measured, self.pieces, common=common))
+        parts = workers.values(workers.map(_measured, self.pieces, common=common))
         means, weights = zip(*parts, strict=True)
         return float(np.average(means, weights=weights))
 
@@ -186,7 +186,7 @@ def read_partitions(
     recipes = partitions(X, y=y, task=task, sample_weight=sample_weight)
     workers = current_workers()
     pieces = _read(workers, schema, recipes, chosen, options)
-    summaries = workers.each(workers.map(summarize, pieces))
+    summaries = workers.values(workers.map(summarize, pieces))
     schema.n_features_in_ = summaries[0].columns_in
     if summaries[0].names is not None:
         schema.feature_names_in_ = summaries[0].names

@@ -103,12 +103,11 @@ class PartitionedInput(FitInput):
 
     def _run(self, work: Any, *common: Any) -> list[Any]:
         """What some work says of every partition as given."""
-        from dask import delayed
+        import dask
 
-        workers = current_workers()
         parts = partitions(self.X, y=self.y, task=self.task, sample_weight=self.sample_weight)
-        calls = [delayed(work, pure=False)(*common, *part.values()) for part in parts]
-        return workers.each(workers.compute_small(calls))
+        calls = [dask.delayed(work, pure=False)(*common, *part.values()) for part in parts]
+        return list(dask.compute(*calls))
 
 
 def _length(X: Any, y: Any, task: Any, sample_weight: Any) -> int:

@@ -144,7 +144,7 @@ def pooled_covariance(data: PartitionedData, spec: FitSpec) -> Covariance:
         total, weight = workers.total(summed, found)
         return Covariance.of_moments(total / weight)
     found = workers.map(kernels.sample, data.pieces, data.firsts, common=common)
-    rows, weights, positions = zip(*workers.each(found), strict=True)
+    rows, weights, positions = zip(*workers.values(found), strict=True)
     order = np.argsort(np.concatenate(positions))
     together = sparse.csr_array(sparse.vstack(rows)) if data.packed else np.concatenate(rows)
     design = Design(together[order], units.shift, units.inverse_scale)
