@@ -16,7 +16,6 @@ from numpy.testing import assert_allclose
 
 import comtl
 from comtl import BiFactorClassifier, BiFactorRegressor, BiFactorRegressorCV
-from comtl.distributed import partitioned_problem
 from comtl.distributed.executors import LostClusterError
 from comtl.engine import problem as problem_module
 
@@ -30,8 +29,7 @@ N, P, T = 4000, 10, 60
 @pytest.fixture(autouse=True)
 def on_rows(monkeypatch):
     """Without Grams, so that every step of the alternation goes to the cluster."""
-    for module in (problem_module, partitioned_problem):
-        monkeypatch.setattr(module, "DENSE_BYTES", 0)
+    monkeypatch.setattr(problem_module, "DENSE_BYTES", 0)
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..datafits.gram_datafit import GramDatafit
-from ..datafits.rows_datafit import RowsDatafit, RowsLocalQuadratic
-from ..engine.problem import complete_table, row_weights
+from ..datafits.rows_datafit import RowsLocalQuadratic
+from ..engine.problem import grams_of, row_weights, rows_datafit
 from ..factors import Factors
 from ..linear import Scaling
 from ..losses import Loss
@@ -97,16 +96,14 @@ def of_tasks(arrays: tuple[Array, ...], task_index: np.ndarray) -> tuple[Array, 
 
 def local_datafit(
     spec: FitSpec, piece: Partition, labels: np.ndarray | None
-) -> tuple[RowsDatafit, np.ndarray]:
+) -> tuple[Any, np.ndarray]:
     """Rows of a partition as the engine takes them, and their tasks; ``labels`` pool tasks."""
 
-    def make() -> tuple[RowsDatafit, np.ndarray]:
+    def make() -> tuple[Any, np.ndarray]:
         obs, task_index = piece.encoded(spec.encoding)
-        y = spec.units.target(obs.y).astype(obs.dtype)
-        design = spec.units.design(obs.X)
-        return RowsDatafit(design, y, obs.weights, obs.offsets, spec.loss, obs.rows), task_index
+        return rows_datafit(obs, spec.units, spec.loss), task_index
 
-    def make_pooled() -> tuple[RowsDatafit, np.ndarray]:
+    def make_pooled() -> tuple[Any, np.ndarray]:
         fit, _ = piece.made("datafit", spec.number, make)
         assert labels is not None
         task_index, codes = np.unique(labels, return_inverse=True)
@@ -204,6 +201,12 @@ def along(
     return Sums((line(position),), task_index)
 
 
+def n_weighted(spec: FitSpec, piece: Partition, labels: np.ndarray | None) -> Sums:
+    """Weight of the observations."""
+    fit, task_index = local_datafit(spec, piece, labels)
+    return Sums((fit.n_weighted,), task_index)
+
+
 def losses(
     spec: FitSpec, weights: Array, intercepts: Array, piece: Partition, labels: np.ndarray | None
 ) -> Sums:
@@ -215,22 +218,14 @@ def losses(
 # ---- summed up once -----------------------------------------------------------------------------
 
 
-def grams(spec: FitSpec, piece: Partition) -> Sums:
-    """Second moments of each task."""
+def grams(spec: FitSpec, one_table: bool, piece: Partition) -> Sums:
+    """Second moments of each task, or of rows that all tasks of all partitions share."""
     obs, task_index = piece.encoded(spec.encoding)
-    y = spec.units.target(obs.y).astype(obs.dtype)
-    design = spec.units.design(obs.X if obs.rows is None else obs.X[obs.rows])
-    fit = GramDatafit.of_rows(design, y, obs.weights, obs.offsets)
-    return Sums((), task_index, (fit.gram, fit.moment, fit.energy))
-
-
-def table_grams(spec: FitSpec, piece: Partition) -> Sums:
-    """Second moments of rows that all tasks share."""
-    obs, task_index = piece.encoded(spec.encoding)
-    table = complete_table(obs, spec.units.target(obs.y).astype(obs.dtype))
-    assert table is not None
-    fit = GramDatafit.of_table(spec.units.design(obs.X), *table)
-    return Sums((fit.gram,), task_index, (fit.moment, fit.energy))
+    fit = grams_of(obs, spec.units)
+    if one_table:
+        return Sums((fit.gram,), task_index, (fit.moment, fit.energy))
+    gram = np.broadcast_to(fit.gram, (obs.n_tasks, *fit.gram.shape[1:]))
+    return Sums((), task_index, (gram, fit.moment, fit.energy))
 
 
 def sample(spec: FitSpec, step: int, piece: Partition, first: Array) -> tuple[Any, Array, Array]:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..engine.problem import complete_table
 from ..linear import OutputColumns
 from ..rows.fit_input import FitInput
 from ..rows.observations import Observations
@@ -102,7 +101,6 @@ class PartitionSummary:
     shape: tuple[int, int]
     dtype: np.dtype
     nnz: int
-    packed: bool
     multi_output: bool
     complete: bool
     columns_in: int
@@ -135,8 +133,6 @@ def read_partition(
 def summarize(piece: Partition) -> PartitionSummary:
     """What is to be known of a piece."""
     obs = piece.obs
-    X: Any = obs.X
-    packed = sparse.issparse(X)
     return PartitionSummary(
         obs.tasks,
         np.diff(obs.offsets),
@@ -144,10 +140,9 @@ def summarize(piece: Partition) -> PartitionSummary:
         None if obs.classes is None else obs.seen,
         obs.X.shape,
         obs.dtype,
-        int(X.nnz) if packed else X.size,
-        packed,
+        obs.nnz,
         obs.multi_output,
-        complete_table(obs, obs.y) is not None,
+        obs.complete,
         piece.columns_in,
         piece.names,
     )

@@ -15,7 +15,6 @@ import numpy as np
 
 from ..adapt import Adaptation, New
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.problem import Problem
 from ..linear import OutputColumns, Scaling
 from ..losses import Loss, Squared
 from ..rows.observations import Observations, check_classes
@@ -30,6 +29,8 @@ from .partition import (
     read_partition,
     summarize,
 )
+from .partitioned_datafit import PartitionedDatafit
+from .partitioned_problem import partitioned_units, summed_grams
 
 if TYPE_CHECKING:
     from .partitioned_population import PartitionedPopulation
@@ -45,11 +46,17 @@ class PartitionedData:
     firsts: list[np.ndarray]  # see _firsts
     encoding: LabelEncoding
     seen: np.ndarray | None
-    summaries: list[PartitionSummary]
+    n_rows: int
+    n_features: int
+    nnz: int
+    multi_output: bool
+    complete: bool
 
     partitioned: ClassVar[bool] = True
     on_device: ClassVar[bool] = False
     device: ClassVar[str] = "numpy"
+
+    units = partitioned_units
 
     def one_vs_rest(self, columns: OutputColumns) -> PartitionedData:
         task_index = self.task_index
@@ -58,17 +65,14 @@ class PartitionedData:
             task_index = [index[index >= 0] for index in own]
         return replace(self, task_index=task_index, encoding=self.encoding.with_columns(columns))
 
-    # What the following import is built on this class.
-
-    def build_problem(self, loss: Loss, **options: Any) -> Problem:
-        from .partitioned_problem import build_partitioned_problem
-
-        return build_partitioned_problem(self, loss, **options)
-
     def grams_of(self, units: Scaling) -> GramDatafit:
-        from .partitioned_problem import summed_grams
+        spec = FitSpec(self.encoding, units, Squared())
+        return summed_grams(self, spec, one_table=self.complete)
 
-        return summed_grams(self, FitSpec(self.encoding, units, Squared()), one_table=False)
+    def rows_datafit(self, units: Scaling, loss: Loss) -> PartitionedDatafit:
+        return PartitionedDatafit.of(self, units, loss)
+
+    # What the following import is built on this class.
 
     def population(self, **options: bool) -> PartitionedPopulation:
         from .partitioned_population import partitioned_population
@@ -93,31 +97,9 @@ class PartitionedData:
         return self.encoding.classes
 
     @property
-    def multi_output(self) -> bool:
-        return self.summaries[0].multi_output
-
-    @property
     def plain(self) -> bool:
         columns = self.encoding.columns
         return not self.multi_output and (columns is None or columns.index is None)
-
-    @property
-    def packed(self) -> bool:
-        return self.summaries[0].packed
-
-    @property
-    def complete(self) -> bool:
-        return len(self.tasks) > 1 and all(
-            one.complete and len(one.tasks) == len(self.tasks) for one in self.summaries
-        )
-
-    @property
-    def n_features(self) -> int:
-        return self.summaries[0].shape[1]
-
-    @property
-    def n_rows(self) -> int:
-        return sum(one.shape[0] for one in self.summaries)
 
     @property
     def n_tasks(self) -> int:
@@ -128,13 +110,13 @@ class PartitionedData:
         return self.encoding.dtype
 
     @property
-    def nnz(self) -> int:
-        return sum(one.nnz for one in self.summaries)
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
         """Bytes of the features."""
-        return self.dtype.itemsize * self.nnz
+        return self.itemsize * self.nnz
 
     def _each(self, name: str) -> list[Any]:
         """An attribute of the observations of every partition."""
@@ -208,7 +190,19 @@ def read_partitions(
     dtype = np.result_type(*(one.dtype for one in summaries))
     encoding = LabelEncoding(tasks, classes, dtype)
     firsts = _firsts(summaries, task_index, len(tasks))
-    return PartitionedData(workers, pieces, task_index, firsts, encoding, seen, summaries)
+    return PartitionedData(
+        workers,
+        pieces,
+        task_index,
+        firsts,
+        encoding,
+        seen,
+        n_rows=sum(one.shape[0] for one in summaries),
+        n_features=summaries[0].shape[1],
+        nnz=sum(one.nnz for one in summaries),
+        multi_output=columns is not None,
+        complete=all(one.complete and len(one.tasks) == len(tasks) for one in summaries),
+    )
 
 
 def _read(

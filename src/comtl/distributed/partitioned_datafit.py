@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import Array
 from ..datafits.datafit import Datafit, LocalQuadratic, TaskQuadratic
 from ..factors import Factors
+from ..linear import Scaling
+from ..losses import Loss
 from ..rows.design import Covariance
 from . import kernels
-from .executors import Future, Workers
+from .executors import Future
 from .kernels import Sums
+from .partitioned_problem import pooled_covariance
+
+if TYPE_CHECKING:
+    from .partitioned_data import PartitionedData
 
 MAX_PARTITIONS_PER_TASK = 4
 """Partitions that a task has rows in, on average, from which all tasks go to every worker."""
@@ -31,27 +37,35 @@ MAX_LOCAL_NUMBERS = 2**18
 class PartitionedDatafit(Datafit):
     """Observations in partitions, in the terms of a fit; ``labels`` pool the tasks of each."""
 
-    workers: Workers
-    pieces: list[Future]
-    task_index: list[np.ndarray]  # numbers of the tasks of each partition
+    data: PartitionedData
     spec: kernels.FitSpec
-    n_features: int
+    make_covariance: Callable[[], Covariance]  # shared with the fits of pooled tasks
+    task_index: list[np.ndarray]  # numbers of the tasks of each partition
     n_tasks: int
-    n_weighted: float
-    make_covariance: Callable[[], Covariance]
     labels: Sequence[np.ndarray | None]
 
     name = "partitions"
 
+    @classmethod
+    def of(cls, data: PartitionedData, units: Scaling, loss: Loss) -> PartitionedDatafit:
+        spec = kernels.FitSpec(data.encoding, units, loss)
+        covariance = cache(partial(pooled_covariance, data, spec))
+        return cls(data, spec, covariance, data.task_index, data.n_tasks, [None] * len(data.pieces))
+
     def __post_init__(self) -> None:
-        self.loss = self.spec.loss
+        self.loss, self.n_features = self.spec.loss, self.data.n_features
+        self.workers = self.data.workers
         self.curvatures: Array | None = None  # of a quadratic loss: the same at every point
         self._entries = sum(map(len, self.task_index))
         self._spec = self.workers.scatter(self.spec)
 
-    @cached_property
+    @property
     def covariance(self) -> Covariance:
         return self.make_covariance()
+
+    @cached_property
+    def n_weighted(self) -> float:
+        return float(self.run(kernels.n_weighted).totals[0])
 
     def run(
         self,
@@ -62,8 +76,8 @@ class PartitionedDatafit(Datafit):
     ) -> Sums:
         """Sum of ``work`` over partitions; ``size`` counts numbers per feature and per task."""
         common = (self._spec, *common)
-        handles = self.workers.map(work, self.pieces, self.labels, *columns, common=common)
-        numbers = len(self.pieces) * self.n_features * size[0] + self._entries * size[1]
+        handles = self.workers.map(work, self.data.pieces, self.labels, *columns, common=common)
+        numbers = len(self.labels) * self.n_features * size[0] + self._entries * size[1]
         small = numbers <= MAX_LOCAL_NUMBERS
         return self.workers.total(Sums.added, handles, small=small)
 
@@ -82,13 +96,8 @@ class PartitionedDatafit(Datafit):
 
     def with_tasks_pooled(self, labels: np.ndarray, count: int) -> PartitionedDatafit:
         own = [labels[task_index] for task_index in self.task_index]
-        return replace(
-            self,
-            task_index=[np.unique(part) for part in own],
-            n_tasks=count,
-            make_covariance=lambda: self.covariance,
-            labels=own,
-        )
+        task_index = [np.unique(part) for part in own]
+        return replace(self, task_index=task_index, n_tasks=count, labels=own)
 
     def losses(self, weights: Array, intercepts: Array) -> Array:
         common = self.workers.scatter(weights), self.workers.scatter(intercepts)

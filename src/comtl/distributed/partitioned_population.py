@@ -19,7 +19,7 @@ from ..losses import Logistic, Squared
 from .kernels import FitSpec, Sums
 from .partition import Partition
 from .partitioned_data import PartitionedData
-from .partitioned_problem import partitioned_units, summed_grams
+from .partitioned_problem import summed_grams
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +65,7 @@ def partitioned_population(
     obs: PartitionedData, *, standardize: bool, classification: bool
 ) -> PartitionedPopulation:
     """Population of the observations, in units that all partitions share."""
-    units, _ = partitioned_units(
-        obs, center=True, standardize=True, scale_target=not classification
-    )
+    units = obs.units(center=True, standardize=True, scale_target=not classification)
     units = units if standardize else evenly_scaled(units)
     return PartitionedPopulation(obs, units, np.arange(len(obs.tasks)))
 

@@ -1,18 +1,17 @@
-"""From rows in partitions to the problem that the engine solves."""
+"""Units, Grams and covariances of rows in partitions, summed up where these are."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
-from ..arrays import DENSE_BYTES, DENSE_SIDE
+from ..arrays import DENSE_SIDE
 from ..arrays.blocks import RowBlocks
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.problem import Problem, row_weights, sweep_costs
+from ..engine.problem import row_weights
 from ..linear import Scaling
-from ..losses import Loss
 from ..losses.loss import scaled_units, target_unit
 from ..rows.design import (
     Covariance,
@@ -28,14 +27,15 @@ from ..rows.design import (
 from . import kernels
 from .kernels import FitSpec, Sums
 from .partition import LabelEncoding, Partition
-from .partitioned_data import PartitionedData
-from .partitioned_datafit import PartitionedDatafit
+
+if TYPE_CHECKING:
+    from .partitioned_data import PartitionedData
 
 
 def partitioned_units(
     data: PartitionedData, *, center: bool, standardize: bool, scale_target: bool
-) -> tuple[Scaling, float]:
-    """Units of all observations, and their weight."""
+) -> Scaling:
+    """Units of all observations."""
     workers = data.workers
     encoding = workers.scatter(data.encoding)
 
@@ -58,7 +58,7 @@ def partitioned_units(
     if scale_target:
         spread = (y_square / weight) ** 0.5
         y_shift, y_scale = scaled_units(y_mean, spread, y_unit, scale=standardize)
-    return Scaling(shift, inverse, y_shift, y_scale), weight
+    return Scaling(shift, inverse, y_shift, y_scale)
 
 
 def _largest_of(parts: list[tuple[np.ndarray, float]]) -> tuple[np.ndarray, float]:
@@ -94,43 +94,10 @@ def _squares(encoding: LabelEncoding, values: tuple, piece: Partition) -> tuple[
     return squares, float(obs.weights.astype(np.float64) @ gap**2)
 
 
-def build_partitioned_problem(
-    data: PartitionedData,
-    loss: Loss,
-    *,
-    width: int,
-    grams: bool = True,
-    fits: int = 1,
-    **scaling: bool,
-) -> Problem:
-    """Sum up units and, where one table would have them, Grams; else leave the rows there."""
-    units, weight = partitioned_units(data, **scaling)
-    spec, features, tasks = FitSpec(data.encoding, units, loss), data.n_features, len(data.tasks)
-    if grams and loss.quadratic and features <= DENSE_SIDE:
-        size = data.dtype.itemsize * tasks * (features + 1) ** 2
-        costs = sweep_costs(tasks, data.n_rows, features, width, data.nnz, fits)
-        cheap = data.plain and size <= DENSE_BYTES and costs["gram"] <= costs["rows"]
-        if data.complete or cheap:
-            return Problem(summed_grams(data, spec, one_table=data.complete), units)
-    datafit = PartitionedDatafit(
-        data.workers,
-        data.pieces,
-        data.task_index,
-        spec,
-        features,
-        tasks,
-        weight,
-        lambda: pooled_covariance(data, spec),
-        [None] * len(data.pieces),
-    )
-    return Problem(datafit, units)
-
-
 def summed_grams(data: PartitionedData, spec: FitSpec, *, one_table: bool) -> GramDatafit:
     """Second moments of every task, or of the rows that all tasks share, of all partitions."""
-    workers, work = data.workers, kernels.table_grams if one_table else kernels.grams
-    found = workers.map(work, data.pieces, common=(workers.scatter(spec),))
-    sums = workers.total(Sums.added, found)
+    workers, common = data.workers, (data.workers.scatter(spec), one_table)
+    sums = workers.total(Sums.added, workers.map(kernels.grams, data.pieces, common=common))
     return GramDatafit(*sums.totals, *sums.spread(len(data.tasks)))
 
 
@@ -146,6 +113,7 @@ def pooled_covariance(data: PartitionedData, spec: FitSpec) -> Covariance:
     found = workers.map(kernels.sample, data.pieces, data.firsts, common=common)
     rows, weights, positions = zip(*workers.values(found), strict=True)
     order = np.argsort(np.concatenate(positions))
-    together = sparse.csr_array(sparse.vstack(rows)) if data.packed else np.concatenate(rows)
+    packed = sparse.issparse(rows[0])
+    together = sparse.csr_array(sparse.vstack(rows)) if packed else np.concatenate(rows)
     design = Design(together[order], units.shift, units.inverse_scale)
     return design.covariance(np.concatenate(weights)[order])

@@ -42,37 +42,37 @@ class Problem:
 
 
 def build_problem(
-    data: Any,
-    loss: Loss,
-    *,
-    center: bool,
-    standardize: bool,
-    scale_target: bool,
-    width: int,
-    grams: bool = True,
-    fits: int = 1,
+    data: Any, loss: Loss, *, width: int, grams: bool = True, fits: int = 1, **scaling: bool
 ) -> Problem:
     """Standardise, and choose rows or Grams for ``fits`` fits of ``width`` columns to come."""
-    if data.partitioned:
-        return data.build_problem(
-            loss,
-            center=center,
-            standardize=standardize,
-            scale_target=scale_target,
-            width=width,
-            grams=grams,
-            fits=fits,
-        )
-    weights = data.weights
+    units = data.units(**scaling) if data.partitioned else units_of(data, loss, **scaling)
+    if grams and prefers_grams(data, loss, width, fits):
+        return Problem(grams_of(data, units), units)
+    return Problem(rows_datafit(data, units, loss), units)
+
+
+def units_of(
+    data: Observations, loss: Loss, *, center: bool, standardize: bool, scale_target: bool
+) -> Scaling:
+    """Centre and scale of the features, and by choice of the target."""
     design = Design.standardized(data.X, row_weights(data), center=center, scale=standardize)
     shift, scale = 0.0, 1.0
     if scale_target:
-        shift, scale = loss.target_units(data.y, weights, center=center, scale=standardize)
-    units = Scaling(design.shift, design.inverse_scale, shift, scale)
-    y = namespace(data.weights).astype(units.target(data.y), data.X.dtype)
-    if grams and prefers_grams(data, design, y, loss, width, fits):
-        return Problem(cell_grams(data, design, y), units)
-    return Problem(RowsDatafit(design, y, weights, data.offsets, loss, data.rows), units)
+        shift, scale = loss.target_units(data.y, data.weights, center=center, scale=standardize)
+    return Scaling(design.shift, design.inverse_scale, shift, scale)
+
+
+def scaled_target(data: Observations, units: Scaling) -> Array:
+    """Targets in given units and in the type of X."""
+    return namespace(data.weights).astype(units.target(data.y), data.dtype)
+
+
+def rows_datafit(data: Any, units: Scaling, loss: Loss) -> Datafit:
+    """Observations in given units, as a fit takes them."""
+    if data.partitioned:
+        return data.rows_datafit(units, loss)
+    y = scaled_target(data, units)
+    return RowsDatafit(units.design(data.X), y, data.weights, data.offsets, loss, data.rows)
 
 
 def row_weights(data: Observations) -> Array:
@@ -103,17 +103,15 @@ def sweep_costs(
     }
 
 
-def prefers_grams(
-    data: Observations, design: Design, y: np.ndarray, loss: Loss, width: int, fits: int = 1
-) -> bool:
+def prefers_grams(data: Any, loss: Loss, width: int, fits: int = 1) -> bool:
     """Whether Grams are exact, small and cheaper to apply than the rows themselves."""
-    if not loss.quadratic or design.shape[1] > DENSE_SIDE:
+    tasks, rows, features = data.n_tasks, data.n_rows, data.n_features
+    if not loss.quadratic or features > DENSE_SIDE:
         return False
-    if data.rows is not None:
-        return complete_table(data, y) is not None
-    number = int(namespace(y).finfo(design.dtype).bits) // 8
-    size = number * data.n_tasks * (design.shape[1] + 1) ** 2
-    costs = sweep_costs(data.n_tasks, *design.shape, width, design.blocks.nnz, fits)
+    if not data.plain:
+        return data.complete
+    size = data.itemsize * tasks * (features + 1) ** 2
+    costs = sweep_costs(tasks, rows, features, width, data.nnz, fits)
     return size <= DENSE_BYTES and costs["gram"] <= costs["rows"]
 
 
@@ -131,17 +129,12 @@ def grams_of(data: Any, units: Scaling) -> GramDatafit:
     """Second moments of each task's observations in given units."""
     if data.partitioned:
         return data.grams_of(units)
-    y = namespace(data.weights).astype(units.target(data.y), data.dtype)
-    return GramDatafit.of_rows(units.design(data.X), y, data.weights, data.offsets)
+    return cell_grams(data, units.design(data.X), scaled_target(data, units))
 
 
 def complete_table(data: Observations, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Targets (n, T) and row weights where every task has every row at the same weight."""
-    rows = data.X.shape[0]
-    if data.rows is None or data.n_tasks == 1 or data.n_observations != rows * data.n_tasks:
+    if not data.complete:
         return None
-    xp = namespace(y)
-    weights = xp.reshape(data.weights, (data.n_tasks, rows))
-    if not bool(xp.all(weights == weights[:1, :])):
-        return None
-    return xp.reshape(y, (data.n_tasks, rows)).T, weights[0, :]
+    xp, shape = namespace(y), (data.n_tasks, data.n_rows)
+    return xp.reshape(y, shape).T, xp.reshape(data.weights, shape)[0, :]

@@ -96,7 +96,7 @@ class Population:
         """Rows or sums for so many fits of models with factors."""
         obs = self.obs
         target = namespace(obs.weights).astype(self.target, obs.dtype)
-        if prefers_grams(obs, self.design, target, loss, width, fits):
+        if prefers_grams(obs, loss, width, fits):
             return self.sums
         return RowsDatafit(self.design, target, obs.weights, obs.offsets, loss, obs.rows)
 

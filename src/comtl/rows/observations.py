@@ -22,6 +22,7 @@ from ..arrays import (
     take_pairs,
     to_numpy,
 )
+from ..arrays.backends import bits_of, is_sparse
 from ..phrases import warn_caller
 
 Matrix: TypeAlias = np.ndarray | sparse.csr_array
@@ -56,8 +57,22 @@ class Observations:
         return self.y.shape[0]
 
     @property
+    def n_rows(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored features."""
+        return int(self.X.nnz) if is_sparse(self.X) else self.n_rows * self.n_features
+
+    @property
     def dtype(self) -> np.dtype:
         return self.X.dtype
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of a number."""
+        return bits_of(self.dtype, self.weights) // 8
 
     @property
     def weight(self) -> float:
@@ -77,6 +92,15 @@ class Observations:
     def plain(self) -> bool:
         """Whether every observation has a row of its own."""
         return self.rows is None
+
+    @property
+    def complete(self) -> bool:
+        """Whether each of several tasks has every row at the same weight."""
+        if self.plain or self.n_tasks == 1 or self.n_observations != self.n_rows * self.n_tasks:
+            return False
+        xp = namespace(self.weights)
+        weights = xp.reshape(self.weights, (self.n_tasks, self.n_rows))
+        return bool(xp.all(weights == weights[:1, :]))
 
     @property
     def device(self) -> str:
