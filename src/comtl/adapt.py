@@ -27,6 +27,7 @@ from .arrays.segments import similar_sizes
 from .datafits.rows_datafit import RowsDatafit
 from .engine.alternation import line_search
 from .engine.memberships import task_moves
+from .engine.problem import rows_datafit
 from .engine.recipe import InnerTolerance
 from .engine.task_steps import deviation_step, task_step
 from .factors import Factors, State
@@ -69,26 +70,45 @@ class Adaptation:
     loss: Loss
     within: Within
 
-    @property
+    @cached_property
     def whitening(self) -> Array | None:
         """Coordinates in which the penalty of a new row of ``G`` is plain ridge, if there are."""
         return self.state.penalties["G"].whitening(self.state.factors.G)
 
-    def datafit(self, obs: Observations) -> RowsDatafit:
-        y = namespace(obs.weights).astype(self.units.target(obs.y), obs.dtype)
-        design = self.units.design(obs.X)
-        return RowsDatafit(design, y, obs.weights, obs.offsets, self.loss, obs.rows)
-
-    def losses(self, obs: Observations) -> np.ndarray:
-        """Leave-one-out loss of the observations for each of the sizes to choose from."""
-        return selection_losses(self.datafit(obs), self)
+    @cached_property
+    def candidates(self) -> list[Sizes]:
+        """Sizes to choose from, models of the new rows alone among them."""
+        state, smooth = self.state, self.whitening is not None
+        model = 0.5 / state.intercept_penalty if state.has_random_intercepts else 0.0
+        intercepts = sorted({model, WIDE_INTERCEPT} if state.intercept else {0.0})
+        factors = FACTOR_SIZES if smooth else (0.0,)
+        grid = [Sizes(*sizes) for sizes in product(factors, RESIDUAL_SIZES, intercepts)]
+        alone = [replace(s, base=False) for s in grid if s.residual and not s.factor]
+        return [s for s in grid if s.factor or s.residual or not smooth] + alone
 
     def best(self, losses: np.ndarray) -> Sizes:
-        return candidates(self.state, self.whitening is not None)[int(losses.argmin())]
+        return self.candidates[int(losses.argmin())]
 
-    def columns(self, obs: Observations, sizes: Sizes | None) -> New:
+    def losses(self, obs: Observations) -> np.ndarray:
+        """Leave-one-out loss of the observations for each of the candidates."""
+        fit, smooth = rows_datafit(obs, self.units, self.loss), self.whitening is not None
+        xp = namespace(self.state.factors.G)
+        start = _start(fit, self)
+        losses = np.zeros(len(self.candidates))
+        for batch in _batches(fit, start.lift, SELECTION_ROWS):
+            weights, y = batch.of_rows(fit.weights) * batch.pad, batch.of_rows(fit.y)
+            one = xp.ones_like(batch.pad)
+            keeps = one if smooth else _base_keeps(fit, batch, start, self.state)
+            for number, sizes in enumerate(self.candidates):
+                kept = keeps if sizes.base else one
+                _, score = _kernel_fit(fit, batch, sizes, start.scores[sizes.base], kept)
+                losses[number] += float(xp.sum(weights * fit.loss.value(y, score)))
+        return losses
+
+    def columns(self, sizes: Sizes | None, obs: Observations) -> New:
         """Columns of new tasks with a residual of given sizes, or within the span."""
-        fit, units, point = self.datafit(obs), self.units, self.state.factors
+        fit = rows_datafit(obs, self.units, self.loss)
+        units, point = self.units, self.state.factors
         centre_offset, beyond = units.shift @ point.shared, None
         if sizes is None:
             G, intercepts = self.within(fit, self.state, self.whitening)
@@ -109,8 +129,7 @@ def adapt_columns(obs: Any, adaptation: Adaptation, *, residual: bool) -> New:
     """Columns of weights of new tasks."""
     if obs.partitioned:
         return obs.adapt_columns(adaptation, residual=residual)
-    sizes = adaptation.best(adaptation.losses(obs)) if residual else None
-    return adaptation.columns(obs, sizes)
+    return adaptation.columns(adaptation.best(adaptation.losses(obs)) if residual else None, obs)
 
 
 def within_span(fit: RowsDatafit, state: State, whitening: Array | None) -> tuple[Array, Array]:
@@ -162,7 +181,7 @@ class Batch:
     @cached_property
     def kernels(self) -> tuple[Array, Array, Array]:
         """Products of the rows of each task: of latent features, of features, of ones."""
-        latent, linear = (f @ _transpose(f) for f in (self.latent, self.features))
+        latent, linear = (f @ f.mT for f in (self.latent, self.features))
         return latent, linear, self.pad[:, :, None] * self.pad[:, None, :]
 
     @cached_property
@@ -171,27 +190,22 @@ class Batch:
         return namespace(self.features).astype(self.inside, self.features.dtype)
 
     def of_rows(self, values: Array) -> Array:
-        if not on_device(values):
-            return values[self.index]
-        return namespace(values).reshape(take(values, self.index.ravel()), self.index.shape)
+        flat = take(values, self.index.ravel())
+        return namespace(values).reshape(flat, self.index.shape)
 
 
-def _transpose(matrices: Array) -> Array:
-    return namespace(matrices).permute_dims(matrices, (0, 2, 1))
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """What the residual is fitted on top of."""
+
+    G: Array
+    intercepts: Array
+    whitening: Array
+    lift: Array  # maps features to latent features
+    scores: dict[bool, Array]  # of all rows, with and without the base
 
 
-def candidates(state: State, smooth: bool) -> list[Sizes]:
-    """Sizes to choose from, models of the new rows alone among them."""
-    model = 0.5 / state.intercept_penalty if state.has_random_intercepts else 0.0
-    intercepts = sorted({model, WIDE_INTERCEPT} if state.intercept else {0.0})
-    factors = FACTOR_SIZES if smooth else (0.0,)
-    grid = [Sizes(*sizes) for sizes in product(factors, RESIDUAL_SIZES, intercepts)]
-    alone = [replace(s, base=False) for s in grid if s.residual and not s.factor]
-    return [s for s in grid if s.factor or s.residual or not smooth] + alone
-
-
-def _start(fit: RowsDatafit, adaptation: Adaptation) -> tuple[Any, ...]:
-    """Task factor and intercepts to start from, coordinates, scores with and without base."""
+def _start(fit: RowsDatafit, adaptation: Adaptation) -> _Start:
     state, whitening = adaptation.state, adaptation.whitening
     point = state.factors
     xp = namespace(point.G)
@@ -202,45 +216,23 @@ def _start(fit: RowsDatafit, adaptation: Adaptation) -> tuple[Any, ...]:
         whitening = xp.eye(G.shape[1], dtype=G.dtype)
     columns = xp.concat([point.feature_loadings, point.shared[:, None]], axis=1)
     bare = xp.full(fit.y.shape[0], point.offset, dtype=G.dtype)
-    bases = {True: fit.scores(columns, with_ones(G), intercepts), False: bare}
-    return G, intercepts, whitening, bases
-
-
-def selection_losses(fit: RowsDatafit, adaptation: Adaptation) -> np.ndarray:
-    """Leave-one-out loss for each of the sizes to choose from."""
-    state, smooth = adaptation.state, adaptation.whitening is not None
-    xp = namespace(state.factors.G)
-    G, _, whitening, bases = _start(fit, adaptation)
-    lift = state.factors.feature_loadings @ whitening
-    tried = candidates(state, smooth)
-    losses = np.zeros(len(tried))
-    for batch in _batches(fit, lift, SELECTION_ROWS):
-        weights, y = batch.of_rows(fit.weights) * batch.pad, batch.of_rows(fit.y)
-        one = xp.ones_like(batch.pad)
-        keeps = one if smooth else _base_keeps(fit, batch, G, bases[True], state)
-        for number, sizes in enumerate(tried):
-            base, kept = bases[sizes.base], keeps if sizes.base else one
-            _, score = _kernel_fit(fit, batch, sizes, base, kept)
-            value = weights * fit.loss.value(y, score)
-            losses[number] += float(xp.sum(value))
-    return losses
+    scores = {True: fit.scores(columns, with_ones(G), intercepts), False: bare}
+    return _Start(G, intercepts, whitening, point.feature_loadings @ whitening, scores)
 
 
 def beyond_span(fit: RowsDatafit, adaptation: Adaptation, best: Sizes) -> tuple[Array, ...]:
     """Fit every new task with given sizes."""
-    point = adaptation.state.factors
-    xp = namespace(point.G)
-    G, intercepts, whitening, bases = _start(fit, adaptation)
-    lift = point.feature_loadings @ whitening
+    point, start = adaptation.state.factors, _start(fit, adaptation)
+    G, intercepts, xp = start.G, start.intercepts, namespace(point.G)
     beyond = xp.zeros((fit.n_tasks, fit.n_features), dtype=G.dtype)
     if not best.base:
         G, intercepts = xp.zeros_like(G), xp.full_like(intercepts, point.offset)
         beyond -= point.shared
     order, moves = [], []
-    for batch in _batches(fit, lift, None):
-        dual, _ = _kernel_fit(fit, batch, best, bases[best.base])
+    for batch in _batches(fit, start.lift, None):
+        dual, _ = _kernel_fit(fit, batch, best, start.scores[best.base])
         lifted = dual[:, :, None]
-        step = best.factor * 0.5 * xp.sum(batch.latent * lifted, axis=1) @ whitening.T
+        step = best.factor * 0.5 * xp.sum(batch.latent * lifted, axis=1) @ start.whitening.T
         residual = best.residual * 0.5 * xp.sum(batch.features * lifted, axis=1)
         order.append(batch.tasks)
         moves.append((step, residual, best.intercept * xp.sum(dual, axis=1)))
@@ -342,31 +334,31 @@ class _PrimalSmoother:
     def solve(self, root: Array, target: Array) -> tuple[Array, Array]:
         xp = namespace(root)
         features = root[:, :, None] * self.features
-        transposed = _transpose(features)
+        transposed = features.mT
         eye = xp.eye(features.shape[2], dtype=features.dtype)
         smoothed = features @ xp.linalg.inv(eye + transposed @ features)
         fitted = (smoothed @ (transposed @ (root * target)[:, :, None]))[:, :, 0]
         return root * (root * target - fitted), 1.0 - xp.sum(smoothed * features, axis=2)
 
     def score(self, dual: Array) -> Array:
-        back = _transpose(self.features) @ dual[:, :, None]
+        back = self.features.mT @ dual[:, :, None]
         return (self.features @ back)[:, :, 0]
 
 
-def _base_keeps(fit: RowsDatafit, batch: Batch, G: Array, common: Array, state: State) -> Array:
+def _base_keeps(fit: RowsDatafit, batch: Batch, start: _Start, state: State) -> Array:
     """Share of its residual that each row keeps under the base: its leverages, as for the lasso."""
-    xp = namespace(G)
-    y, score = batch.of_rows(fit.y), batch.of_rows(common)
+    G, xp = start.G, namespace(start.G)
+    y, score = batch.of_rows(fit.y), batch.of_rows(start.scores[True])
     root = xp.sqrt(batch.of_rows(fit.weights) * fit.loss.curvature(y, score)) * batch.pad
     in_use = xp.astype(take(G, batch.tasks) != 0.0, G.dtype)[:, None, :]
     features = root[:, :, None] * xp.concat(
         [batch.latent * in_use, batch.pad[:, :, None] * float(state.has_random_intercepts)], axis=2
     )
-    gram = _transpose(features) @ features
+    gram = features.mT @ features
     least = 1e-6 * xp.linalg.trace(gram)[:, None] + 1e-12
     ridge = least * xp.ones((1, features.shape[2]), dtype=least.dtype)
     if state.has_random_intercepts:
         ridge[:, -1] += 2.0 * state.intercept_penalty
     eye = xp.eye(features.shape[2], dtype=gram.dtype)
-    solved = xp.linalg.solve(gram + ridge[:, :, None] * eye, _transpose(features))
-    return 1.0 - xp.sum(features * _transpose(solved), axis=2)
+    solved = xp.linalg.solve(gram + ridge[:, :, None] * eye, features.mT)
+    return 1.0 - xp.sum(features * solved.mT, axis=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -69,6 +69,13 @@ class Partition:
         obs = self.obs
         bounds = np.array([0, obs.X.shape[0]]) if obs.multi_output else obs.offsets
         return np.arange(bounds[-1]) + np.repeat(first - bounds[:-1], np.diff(bounds))
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Rows of several partitions as those of one."""
+    if sparse.issparse(parts[0]):
+        return sparse.csr_array(sparse.vstack(parts))
+    return np.concatenate(parts)
 
 
 def _encode(obs: Observations, encoding: LabelEncoding) -> tuple[Observations, np.ndarray]:

@@ -5,16 +5,19 @@ A task that straddles partitions is first put together with the first of them th
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
-from ..adapt import Adaptation, New, Sizes
+from ..adapt import Adaptation, New
 from ..rows.observations import Observations
-from .partition import LabelEncoding, Partition
-from .partitioned_data import PartitionedData
+from .partition import LabelEncoding, Partition, stacked
+
+if TYPE_CHECKING:
+    from .partitioned_data import PartitionedData
 
 
 def adapt_partitioned(obs: PartitionedData, adaptation: Adaptation, *, residual: bool) -> New:
@@ -24,21 +27,13 @@ def adapt_partitioned(obs: PartitionedData, adaptation: Adaptation, *, residual:
     handle = workers.scatter(adaptation)
     sizes = None
     if residual:
-        losses = workers.values(workers.map(_losses, complete, common=(handle,)))
+        losses = workers.values(workers.map(Adaptation.losses, complete, common=(handle,)))
         sizes = adaptation.best(np.sum(losses, axis=0))
-    parts = workers.values(workers.map(_columns, complete, common=(handle, sizes)))
+    parts = workers.values(workers.map(Adaptation.columns, complete, common=(handle, sizes)))
     order = np.argsort(np.concatenate(owned))
     factors, intercepts, residuals = zip(*parts, strict=True)
     beyond = sparse.csr_array(sparse.vstack(residuals, format="csr"))[order] if residual else None
     return np.concatenate(factors)[order], np.concatenate(intercepts)[order], beyond
-
-
-def _losses(adaptation: Adaptation, obs: Observations) -> np.ndarray:
-    return adaptation.losses(obs)
-
-
-def _columns(adaptation: Adaptation, sizes: Sizes | None, obs: Observations) -> New:
-    return adaptation.columns(obs, sizes)
 
 
 def _complete_tasks(data: PartitionedData) -> tuple[list[Any], list[np.ndarray]]:
@@ -46,22 +41,15 @@ def _complete_tasks(data: PartitionedData) -> tuple[list[Any], list[np.ndarray]]
     owner = np.full(len(data.tasks), -1)
     for number, task_index in reversed(list(enumerate(data.task_index))):
         owner[task_index] = number
-    workers = data.workers
+    sources = defaultdict(list)
+    for piece, task_index in zip(data.pieces, data.task_index, strict=True):
+        for number in np.unique(owner[task_index]).tolist():
+            sources[number].append(piece)
+    workers, found, owned = data.workers, [], []
     encoding = workers.scatter(data.encoding)
-    sources: dict[int, list[int]] = {}
-    for number, task_index in enumerate(data.task_index):
-        for own in np.unique(owner[task_index]).tolist():
-            sources.setdefault(own, []).append(number)
-    order = np.argsort(owner, kind="stable")
-    bounds = np.searchsorted(owner[order], np.arange(len(data.pieces) + 1))
-    found, owned = [], []
-    for number, numbers in sorted(sources.items()):
-        tasks = order[bounds[number] : bounds[number + 1]]
-        parts = workers.map(
-            _take_tasks,
-            [data.pieces[n] for n in numbers],
-            common=(encoding, workers.scatter(tasks)),
-        )
+    for number, pieces in sources.items():
+        tasks = np.flatnonzero(owner == number)
+        parts = workers.map(_take_tasks, pieces, common=(encoding, workers.scatter(tasks)))
         found += workers.map(_concat_tasks, [parts], common=(len(tasks),))
         owned.append(tasks)
     return found, owned
@@ -86,11 +74,9 @@ def _concat_tasks(tasks: int, parts: list[tuple[Observations, np.ndarray]]) -> O
     order = np.argsort(codes, kind="stable")
     starts = np.cumsum([0, *(c.X.shape[0] for c in obs[:-1])])
     shifted = [c.rows + start for c, start in zip(obs, starts, strict=True)]
-    X: Any = [c.X for c in obs]
-    packed = sparse.issparse(X[0])
     return replace(
         obs[0],
-        X=sparse.csr_array(sparse.vstack(X)) if packed else np.concatenate(X),
+        X=stacked([c.X for c in obs]),
         y=np.concatenate([c.y for c in obs])[order],
         weights=np.concatenate([c.weights for c in obs])[order],
         offsets=np.searchsorted(codes[order], np.arange(tasks + 1)),

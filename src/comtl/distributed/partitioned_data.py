@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import joblib
 import numpy as np
 
-from ..adapt import Adaptation, New
 from ..datafits.gram_datafit import GramDatafit
 from ..linear import OutputColumns, Scaling
 from ..losses import Loss, Squared
@@ -29,6 +28,7 @@ from .partition import (
     read_partition,
     summarize,
 )
+from .partitioned_adapt import adapt_partitioned
 from .partitioned_datafit import PartitionedDatafit
 from .partitioned_problem import partitioned_units, summed_grams
 
@@ -57,6 +57,7 @@ class PartitionedData:
     device: ClassVar[str] = "numpy"
 
     units = partitioned_units
+    adapt_columns = adapt_partitioned
 
     def one_vs_rest(self, columns: OutputColumns) -> PartitionedData:
         task_index = self.task_index
@@ -72,17 +73,10 @@ class PartitionedData:
     def rows_datafit(self, units: Scaling, loss: Loss) -> PartitionedDatafit:
         return PartitionedDatafit.of(self, units, loss)
 
-    # What the following import is built on this class.
-
     def population(self, **options: bool) -> PartitionedPopulation:
         from .partitioned_population import partitioned_population
 
         return partitioned_population(self, **options)
-
-    def adapt_columns(self, adaptation: Adaptation, *, residual: bool) -> New:
-        from .partitioned_adapt import adapt_partitioned
-
-        return adapt_partitioned(self, adaptation, residual=residual)
 
     @property
     def tasks(self) -> np.ndarray:

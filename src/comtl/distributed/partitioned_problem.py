@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from ..arrays import DENSE_SIDE
 from ..arrays.blocks import RowBlocks
@@ -15,7 +14,6 @@ from ..linear import Scaling
 from ..losses.loss import scaled_units, target_unit
 from ..rows.design import (
     Covariance,
-    Design,
     central_moments,
     column_extent,
     column_squares,
@@ -26,7 +24,7 @@ from ..rows.design import (
 )
 from . import kernels
 from .kernels import FitSpec, Sums
-from .partition import LabelEncoding, Partition
+from .partition import LabelEncoding, Partition, stacked
 
 if TYPE_CHECKING:
     from .partitioned_data import PartitionedData
@@ -113,7 +111,5 @@ def pooled_covariance(data: PartitionedData, spec: FitSpec) -> Covariance:
     found = workers.map(kernels.sample, data.pieces, data.firsts, common=common)
     rows, weights, positions = zip(*workers.values(found), strict=True)
     order = np.argsort(np.concatenate(positions))
-    packed = sparse.issparse(rows[0])
-    together = sparse.csr_array(sparse.vstack(rows)) if packed else np.concatenate(rows)
-    design = Design(together[order], units.shift, units.inverse_scale)
+    design = units.design(stacked(rows)[order])
     return design.covariance(np.concatenate(weights)[order])
