@@ -97,22 +97,14 @@ class DaskWorkers(Workers):
 
     def map(self, work: Callable[..., Any], *columns: Sequence[Any], common: Any = ()) -> list:
         rows = list(zip(*columns, strict=True))
-        lazy = [number for number, own in enumerate(rows) if any(map(_is_recipe, own))]
         with self._watched():
-            found: dict[int, Any] = {}
-            if lazy:
+            if any(_is_recipe(value) for own in rows for value in own):
                 from dask import delayed
 
                 todo = delayed(work, pure=False)
-                graph = [todo(*common, *rows[number]) for number in lazy]
-                found.update(zip(lazy, self.client.compute(graph), strict=True))
-            ready = [number for number in range(len(rows)) if number not in found]
-            if ready:
-                columns = tuple(zip(*(rows[number] for number in ready), strict=True))
-                shared = [[one] * len(ready) for one in common]
-                futures = self.client.map(work, *shared, *columns, pure=False)
-                found.update(zip(ready, futures, strict=True))
-        return [found[number] for number in range(len(rows))]
+                return self.client.compute([todo(*common, *own) for own in rows])
+            shared = [[one] * len(rows) for one in common]
+            return self.client.map(work, *shared, *columns, pure=False)
 
     def values(self, handles: list[Future]) -> list[Any]:
         with self._watched():

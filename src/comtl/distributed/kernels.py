@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,7 @@ from ..engine.problem import grams_of, row_weights, rows_datafit
 from ..factors import Factors
 from ..linear import Scaling
 from ..losses import Loss
-from .partition import LabelEncoding, Partition
-
-_numbers = count()
-"""What tells fits and points apart, where what was made for them is kept."""
+from .partition import LabelEncoding, Partition, unique_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +64,7 @@ class FitSpec:
     encoding: LabelEncoding
     units: Scaling
     loss: Loss
-    number: int = field(default_factory=lambda: next(_numbers))
+    number: int = unique_number()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +75,7 @@ class SharedFactors:
     S: Array
     shared: Array
     offset: float
-    number: int = field(default_factory=lambda: next(_numbers))
+    number: int = unique_number()
 
     def with_tasks(self, G: Array, random_intercepts: Array) -> Factors:
         return Factors(self.F, self.S, G, self.shared, self.offset, random_intercepts)
@@ -103,15 +99,15 @@ def local_datafit(
         obs, task_index = piece.encoded(spec.encoding)
         return rows_datafit(obs, spec.units, spec.loss), task_index
 
-    def make_pooled() -> tuple[Any, np.ndarray]:
-        fit, _ = piece.made("datafit", spec.number, make)
-        assert labels is not None
+    fit, task_index = piece.made("datafit", spec.number, make)
+    if labels is None:
+        return fit, task_index
+
+    def pool() -> tuple[Any, np.ndarray]:
         task_index, codes = np.unique(labels, return_inverse=True)
         return fit.with_tasks_pooled(codes, len(task_index)), task_index
 
-    if labels is None:
-        return piece.made("datafit", spec.number, make)
-    return piece.made("pooled", (spec.number, labels.tobytes()), make_pooled)
+    return piece.made("pooled", (spec.number, labels.tobytes()), pool)
 
 
 # ---- the local quadratic model at a point -------------------------------------------------------

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,11 @@ from ..rows.reading import encode_tasks
 _numbers = count()
 
 
+def unique_number() -> Any:
+    """Field that tells objects and their copies with changes apart, wherever they are sent."""
+    return field(init=False, default_factory=lambda: next(_numbers))
+
+
 @dataclass(frozen=True, eq=False)
 class LabelEncoding:
     """How the observations of all partitions are encoded together; the same for every partition."""
@@ -27,10 +33,7 @@ class LabelEncoding:
     classes: np.ndarray | None
     dtype: np.dtype
     columns: OutputColumns | None = None  # for targets -1 and +1
-    number: int = field(default_factory=lambda: next(_numbers))
-
-    def with_columns(self, columns: OutputColumns) -> LabelEncoding:
-        return replace(self, columns=columns, number=next(_numbers))
+    number: int = unique_number()
 
 
 @dataclass(eq=False)
@@ -97,23 +100,6 @@ def _encode(obs: Observations, encoding: LabelEncoding) -> tuple[Observations, n
     return obs.one_vs_rest(OutputColumns.seen(index >= 0)), index[index >= 0]
 
 
-@dataclass(frozen=True, eq=False)
-class PartitionSummary:
-    """What is to be known of a partition where there are others."""
-
-    tasks: np.ndarray
-    counts: np.ndarray
-    classes: np.ndarray | None
-    seen: np.ndarray | None
-    shape: tuple[int, int]
-    dtype: np.dtype
-    nnz: int
-    multi_output: bool
-    complete: bool
-    columns_in: int
-    names: np.ndarray | None
-
-
 def read_partition(
     schema: Any,
     options: dict[str, Any],
@@ -137,19 +123,14 @@ def read_partition(
     return Partition(obs, schema.n_features_in_, names)
 
 
-def summarize(piece: Partition) -> PartitionSummary:
-    """What is to be known of a piece."""
+SUMMARIZED = ("tasks", "offsets", "classes", "n_rows", "n_features", "dtype", "nnz")
+SUMMARIZED += ("multi_output", "complete")
+
+
+def summarize(piece: Partition) -> SimpleNamespace:
+    """What is to be known of a partition where there are others."""
     obs = piece.obs
-    return PartitionSummary(
-        obs.tasks,
-        np.diff(obs.offsets),
-        obs.classes,
-        None if obs.classes is None else obs.seen,
-        obs.X.shape,
-        obs.dtype,
-        obs.nnz,
-        obs.multi_output,
-        obs.complete,
-        piece.columns_in,
-        piece.names,
-    )
+    summary = SimpleNamespace(**{name: getattr(obs, name) for name in SUMMARIZED})
+    summary.seen = None if obs.classes is None else obs.seen
+    summary.columns_in, summary.names = piece.columns_in, piece.names
+    return summary

@@ -17,14 +17,13 @@ from ..datafits.gram_datafit import GramDatafit
 from ..linear import OutputColumns, Scaling
 from ..losses import Loss, Squared
 from ..rows.observations import Observations, check_classes
-from ..rows.reading import read_tasks
+from ..rows.reading import encode_tasks, read_tasks
 from .dask_collections import current_workers, partitions
 from .executors import Future, Workers
 from .kernels import FitSpec
 from .partition import (
     LabelEncoding,
     Partition,
-    PartitionSummary,
     read_partition,
     summarize,
 )
@@ -64,7 +63,9 @@ class PartitionedData:
         if columns.index is not None:
             own = [columns.index[part] for part in task_index]
             task_index = [index[index >= 0] for index in own]
-        return replace(self, task_index=task_index, encoding=self.encoding.with_columns(columns))
+        return replace(
+            self, task_index=task_index, encoding=replace(self.encoding, columns=columns)
+        )
 
     def grams_of(self, units: Scaling) -> GramDatafit:
         spec = FitSpec(self.encoding, units, Squared())
@@ -175,8 +176,7 @@ def read_partitions(
     if summaries[0].classes is not None:
         classes = np.unique(np.concatenate([one.classes for one in summaries]))
         check_classes(classes, multi_output=columns is not None)
-    order = np.argsort(tasks)
-    task_index = [order[np.searchsorted(tasks, one.tasks, sorter=order)] for one in summaries]
+    task_index = [encode_tasks(one.tasks, tasks) for one in summaries]
     if classes is not None:
         seen = np.zeros((len(tasks), len(classes)), dtype=bool)
         for one, own in zip(summaries, task_index, strict=True):
@@ -191,8 +191,8 @@ def read_partitions(
         firsts,
         encoding,
         seen,
-        n_rows=sum(one.shape[0] for one in summaries),
-        n_features=summaries[0].shape[1],
+        n_rows=sum(one.n_rows for one in summaries),
+        n_features=summaries[0].n_features,
         nnz=sum(one.nnz for one in summaries),
         multi_output=columns is not None,
         complete=all(one.complete and len(one.tasks) == len(tasks) for one in summaries),
@@ -215,7 +215,7 @@ def _read(
     return workers.persist(parts)
 
 
-def _all_tasks(summaries: list[PartitionSummary], columns: np.ndarray | None) -> np.ndarray:
+def _all_tasks(summaries: list[Any], columns: np.ndarray | None) -> np.ndarray:
     """Labels of all tasks: sorted, or in the order of the columns of y."""
     kinds = {one.tasks.dtype.kind: number for number, one in enumerate(summaries)}
     if len(kinds) > 1:
@@ -234,16 +234,16 @@ def _all_tasks(summaries: list[PartitionSummary], columns: np.ndarray | None) ->
     return columns
 
 
-def _firsts(summaries: list[PartitionSummary], task_index: list, tasks: int) -> list[np.ndarray]:
+def _firsts(summaries: list[Any], task_index: list, tasks: int) -> list[np.ndarray]:
     """Where the rows of each partition, task by task, would lie in one table of all."""
     if summaries[0].multi_output:
-        starts = np.cumsum([0, *(one.shape[0] for one in summaries[:-1])])
+        starts = np.cumsum([0, *(one.n_rows for one in summaries[:-1])])
         return [np.array([start]) for start in starts]
     counts = np.zeros(tasks, dtype=np.intp)
     for one, own in zip(summaries, task_index, strict=True):
-        counts[own] += one.counts
+        counts[own] += np.diff(one.offsets)
     before, firsts = np.cumsum(counts) - counts, []
     for one, own in zip(summaries, task_index, strict=True):
         firsts.append(before[own])
-        before[own] += one.counts
+        before[own] += np.diff(one.offsets)
     return firsts
