@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..arrays import Array
-from ..datafits.rows_datafit import RowsLocalQuadratic
+from ..datafits.rows_datafit import RowsDatafit, RowsLocalQuadratic
 from ..engine.problem import grams_of, row_weights, rows_datafit
 from ..factors import Factors
 from ..linear import Scaling
@@ -64,7 +64,8 @@ class FitSpec:
     encoding: LabelEncoding
     units: Scaling
     loss: Loss
-    number: int = unique_number()
+    labels: np.ndarray | None = None  # pool of each task, where they are pooled
+    number: int = field(default_factory=unique_number)  # the same for all pools of its tasks
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,7 @@ class SharedFactors:
     S: Array
     shared: Array
     offset: float
-    number: int = unique_number()
+    number: int = field(default_factory=unique_number)
 
     def with_tasks(self, G: Array, random_intercepts: Array) -> Factors:
         return Factors(self.F, self.S, G, self.shared, self.offset, random_intercepts)
@@ -90,22 +91,21 @@ def of_tasks(arrays: tuple[Array, ...], task_index: np.ndarray) -> tuple[Array, 
     return tuple(a[task_index] for a in arrays) if isinstance(arrays, AllTasks) else arrays
 
 
-def local_datafit(
-    spec: FitSpec, piece: Partition, labels: np.ndarray | None
-) -> tuple[Any, np.ndarray]:
-    """Rows of a partition as the engine takes them, and their tasks; ``labels`` pool tasks."""
+def local_datafit(spec: FitSpec, piece: Partition) -> tuple[RowsDatafit, np.ndarray]:
+    """Rows of a partition as the engine takes them, and their tasks or pools of tasks."""
 
-    def make() -> tuple[Any, np.ndarray]:
+    def make() -> tuple[RowsDatafit, np.ndarray]:
         obs, task_index = piece.encoded(spec.encoding)
         return rows_datafit(obs, spec.units, spec.loss), task_index
 
     fit, task_index = piece.made("datafit", spec.number, make)
-    if labels is None:
+    if spec.labels is None:
         return fit, task_index
+    labels = spec.labels[task_index]
 
-    def pool() -> tuple[Any, np.ndarray]:
-        task_index, codes = np.unique(labels, return_inverse=True)
-        return fit.with_tasks_pooled(codes, len(task_index)), task_index
+    def pool() -> tuple[RowsDatafit, np.ndarray]:
+        pools, codes = np.unique(labels, return_inverse=True)
+        return fit.with_tasks_pooled(codes, len(pools)), pools
 
     return piece.made("pooled", (spec.number, labels.tobytes()), pool)
 
@@ -123,18 +123,16 @@ def at_point(
     ask: Callable[..., Answer],
     values: tuple[Any, ...],
     piece: Partition,
-    labels: np.ndarray | None,
     task_factors: tuple[Array, Array],
     *by_task: tuple[Array],
 ) -> Sums:
     """Answer of the model at a point to ``ask(model, *values, *by_task)``."""
-    fit, task_index = local_datafit(spec, piece, labels)
+    fit, task_index = local_datafit(spec, piece)
 
     def make() -> RowsLocalQuadratic:
         return fit.quadratic_at(point.with_tasks(*of_tasks(task_factors, task_index)))
 
-    key = spec.number, point.number, None if labels is None else labels.tobytes()
-    model = piece.made("model", key, make)
+    model = piece.made("model", point.number, make)
     entries = (array for part in by_task for array in of_tasks(part, task_index))
     summed, each = ask(model, *values, *entries)
     return Sums(summed, task_index, each)
@@ -182,12 +180,11 @@ def along(
     stop: SharedFactors,
     position: float,
     piece: Partition,
-    labels: np.ndarray | None,
     start_tasks: tuple[Array, Array],
     stop_tasks: tuple[Array, Array],
 ) -> Sums:
     """Loss between two points."""
-    fit, task_index = local_datafit(spec, piece, labels)
+    fit, task_index = local_datafit(spec, piece)
 
     def make() -> Callable[[float], float]:
         first = start.with_tasks(*of_tasks(start_tasks, task_index))
@@ -197,17 +194,15 @@ def along(
     return Sums((line(position),), task_index)
 
 
-def n_weighted(spec: FitSpec, piece: Partition, labels: np.ndarray | None) -> Sums:
+def n_weighted(spec: FitSpec, piece: Partition) -> Sums:
     """Weight of the observations."""
-    fit, task_index = local_datafit(spec, piece, labels)
+    fit, task_index = local_datafit(spec, piece)
     return Sums((fit.n_weighted,), task_index)
 
 
-def losses(
-    spec: FitSpec, weights: Array, intercepts: Array, piece: Partition, labels: np.ndarray | None
-) -> Sums:
+def losses(spec: FitSpec, weights: Array, intercepts: Array, piece: Partition) -> Sums:
     """Loss of each task under each of some models."""
-    fit, task_index = local_datafit(spec, piece, labels)
+    fit, task_index = local_datafit(spec, piece)
     return Sums((), task_index, (fit.losses(weights, intercepts),))
 
 

@@ -20,9 +20,9 @@ from ..rows.reading import encode_tasks
 _numbers = count()
 
 
-def unique_number() -> Any:
-    """Field that tells objects and their copies with changes apart, wherever they are sent."""
-    return field(init=False, default_factory=lambda: next(_numbers))
+def unique_number() -> int:
+    """What tells objects apart wherever they are sent."""
+    return next(_numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class LabelEncoding:
     classes: np.ndarray | None
     dtype: np.dtype
     columns: OutputColumns | None = None  # for targets -1 and +1
-    number: int = unique_number()
+    number: int = field(init=False, default_factory=unique_number)
 
 
 @dataclass(eq=False)
@@ -123,8 +123,8 @@ def read_partition(
     return Partition(obs, schema.n_features_in_, names)
 
 
-SUMMARIZED = ("tasks", "offsets", "classes", "n_rows", "n_features", "dtype", "nnz")
-SUMMARIZED += ("multi_output", "complete")
+SUMMARIZED = ["tasks", "offsets", "classes", "n_rows", "n_features", "dtype", "nnz"]
+SUMMARIZED += ["multi_output", "complete"]
 
 
 def summarize(piece: Partition) -> SimpleNamespace:

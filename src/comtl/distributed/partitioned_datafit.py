@@ -6,7 +6,7 @@ that it has rows of. What comes back is added up on the way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -35,14 +35,14 @@ MAX_LOCAL_NUMBERS = 2**18
 
 @dataclass(eq=False)
 class PartitionedDatafit(Datafit):
-    """Observations in partitions, in the terms of a fit; ``labels`` pool the tasks of each."""
+    """Observations in partitions, in the terms of a fit."""
 
     data: PartitionedData
     spec: kernels.FitSpec
     make_covariance: Callable[[], Covariance]  # shared with the fits of pooled tasks
     task_index: list[np.ndarray]  # numbers of the tasks of each partition
     n_tasks: int
-    labels: Sequence[np.ndarray | None]
+    n_weighted: float = 0.0
 
     name = "partitions"
 
@@ -50,7 +50,9 @@ class PartitionedDatafit(Datafit):
     def of(cls, data: PartitionedData, units: Scaling, loss: Loss) -> PartitionedDatafit:
         spec = kernels.FitSpec(data.encoding, units, loss)
         covariance = cache(partial(pooled_covariance, data, spec))
-        return cls(data, spec, covariance, data.task_index, data.n_tasks, [None] * len(data.pieces))
+        fit = cls(data, spec, covariance, data.task_index, data.n_tasks)
+        fit.n_weighted = float(fit.run(kernels.n_weighted).totals[0])
+        return fit
 
     def __post_init__(self) -> None:
         self.loss, self.n_features = self.spec.loss, self.data.n_features
@@ -63,10 +65,6 @@ class PartitionedDatafit(Datafit):
     def covariance(self) -> Covariance:
         return self.make_covariance()
 
-    @cached_property
-    def n_weighted(self) -> float:
-        return float(self.run(kernels.n_weighted).totals[0])
-
     def run(
         self,
         work: Callable[..., Sums],
@@ -76,8 +74,8 @@ class PartitionedDatafit(Datafit):
     ) -> Sums:
         """Sum of ``work`` over partitions; ``size`` counts numbers per feature and per task."""
         common = (self._spec, *common)
-        handles = self.workers.map(work, self.data.pieces, self.labels, *columns, common=common)
-        numbers = len(self.labels) * self.n_features * size[0] + self._entries * size[1]
+        handles = self.workers.map(work, self.data.pieces, *columns, common=common)
+        numbers = len(self.data.pieces) * self.n_features * size[0] + self._entries * size[1]
         small = numbers <= MAX_LOCAL_NUMBERS
         return self.workers.total(Sums.added, handles, small=small)
 
@@ -95,9 +93,9 @@ class PartitionedDatafit(Datafit):
         return PartitionedLocalQuadratic(self, point)
 
     def with_tasks_pooled(self, labels: np.ndarray, count: int) -> PartitionedDatafit:
-        own = [labels[task_index] for task_index in self.task_index]
-        task_index = [np.unique(part) for part in own]
-        return replace(self, task_index=task_index, n_tasks=count, labels=own)
+        task_index = [np.unique(labels[part]) for part in self.task_index]
+        spec = replace(self.spec, labels=labels)
+        return replace(self, spec=spec, task_index=task_index, n_tasks=count)
 
     def losses(self, weights: Array, intercepts: Array) -> Array:
         common = self.workers.scatter(weights), self.workers.scatter(intercepts)

@@ -48,6 +48,8 @@ def build_problem(
     units = data.units(**scaling) if data.partitioned else units_of(data, loss, **scaling)
     if grams and prefers_grams(data, loss, width, fits):
         return Problem(grams_of(data, units), units)
+    if data.partitioned:
+        return Problem(data.rows_datafit(units, loss), units)
     return Problem(rows_datafit(data, units, loss), units)
 
 
@@ -67,10 +69,8 @@ def scaled_target(data: Observations, units: Scaling) -> Array:
     return namespace(data.weights).astype(units.target(data.y), data.dtype)
 
 
-def rows_datafit(data: Any, units: Scaling, loss: Loss) -> Datafit:
+def rows_datafit(data: Observations, units: Scaling, loss: Loss) -> RowsDatafit:
     """Observations in given units, as a fit takes them."""
-    if data.partitioned:
-        return data.rows_datafit(units, loss)
     y = scaled_target(data, units)
     return RowsDatafit(units.design(data.X), y, data.weights, data.offsets, loss, data.rows)
 

@@ -63,7 +63,8 @@ class Observations:
     @property
     def nnz(self) -> int:
         """Number of stored features."""
-        return int(self.X.nnz) if is_sparse(self.X) else self.n_rows * self.n_features
+        X: Any = self.X
+        return int(X.nnz) if is_sparse(X) else self.n_rows * self.n_features
 
     @property
     def dtype(self) -> np.dtype:
