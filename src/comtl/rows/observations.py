@@ -22,7 +22,7 @@ from ..arrays import (
     take_pairs,
     to_numpy,
 )
-from ..arrays.backends import bits_of, is_sparse
+from ..arrays.backends import is_sparse
 from ..phrases import warn_caller
 
 Matrix: TypeAlias = np.ndarray | sparse.csr_array
@@ -73,7 +73,7 @@ class Observations:
     @property
     def itemsize(self) -> int:
         """Bytes of a number."""
-        return bits_of(self.dtype, self.weights) // 8
+        return int(namespace(self.weights).finfo(self.dtype).bits) // 8
 
     @property
     def weight(self) -> float:
