@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..evaluation import Comparison, compare
 from ..models.task_model import TaskModel
 from ..saving import write_atomically
+from ..stacking.multitask import MultitaskModel
 from . import page_sections as sections
 from .page_data import as_json, payload
 from .views import view
@@ -66,18 +67,29 @@ def page(
         "policy": f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
         "css": _part("page.css"),
         "tiles": sections.tiles(shown, model, comparison),
-        "summary": sections.summary(comparison),
-        "notes": sections.notes_part(notes),
-        "scores": sections.score_part(comparison),
-        "intervals": sections.interval_part(comparison),
-        "members": sections.member_part(model),
-        "fit": sections.fit_part(model),
+        "notes": "".join(f"<li>{escape(str(note))}</li>" for note in notes),
+        "members": sections.members(model) if isinstance(model, MultitaskModel) else "",
         "unit": escape(f"change of the {score} for one {shown.feature_unit} of the feature"),
         "data": as_json(payload(shown, comparison)),
         "script": script,
+        **sections.fit(model),
     }
+    if comparison is not None:
+        parts |= sections.summary(comparison) | sections.scores(comparison)
+        parts |= sections.intervals(comparison)
+    return _filled(_part("page.html"), parts)
+
+
+def _filled(template: str, parts: dict[str, str]) -> str:
+    """Template with its parts: {{#name}} begins what stands with a part, {{^name}} without."""
+    kept = re.sub(
+        r"\{\{([#^])(\w+)\}\}\n(.*?)\{\{/\2\}\}\n",
+        lambda block: block[3] if bool(parts.get(block[2])) == (block[1] == "#") else "",
+        template,
+        flags=re.DOTALL,
+    )
     # One pass, so that a filled-in text is never read as a placeholder.
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _part("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], kept)
 
 
 def report_of(
