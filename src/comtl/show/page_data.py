@@ -90,7 +90,7 @@ def _map(view: ModelView) -> dict[str, Any]:
     rows = BinnedAxis.by_cluster(view.values, view.line_clusters, MAP_ROWS)
     most_columns = max(50, MAP_ENTRIES // len(rows.clusters))
     columns = BinnedAxis.by_cluster(view.values.T, view.feature_clusters, most_columns)
-    entries = columns.mean(rows.mean(view.values).T).T
+    entries = rows.shares @ view.values @ columns.shares.T
     most = float(np.abs(entries).max(initial=0.0))
     steps = np.rint(entries / (most or 1.0) * LEVELS)
     return {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
@@ -56,7 +57,7 @@ def coclusters(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     rows = BinnedAxis.by_cluster(shown.values, shown.line_clusters, MOST_WEIGHTS)
     columns = BinnedAxis.by_cluster(shown.values.T, shown.feature_clusters, MOST_WEIGHTS)
     ax = new_axes(ax, (7.5, 5.5))
-    values = columns.mean(rows.mean(shown.values).T).T
+    values = rows.shares @ shown.values @ columns.shares.T
     _heat(ax, values, rows, columns, f"weight for one {shown.feature_unit} of the feature")
     _draw_strips(ax, rows, columns)
     name_places(ax, rows.names(shown.lines), "y")
@@ -144,13 +145,11 @@ def _relation(
     if not isinstance(learned, Relation) or learned.shape[0] != len(rows):
         learned = None  # Tasks adapted later are not in it.
     if len(rows) <= MOST_RELATED:
-        values = _similar(rows, learned, np.eye(len(rows)))
-        order = _similar_order(values)
+        order = _similar_order(_similar(rows, learned, sparse.eye_array(len(rows))))
         bins = BinnedAxis.of(order, np.zeros(len(rows), dtype=int), MOST_RELATED)
-        values = values[np.ix_(order, order)]
     else:
         bins = BinnedAxis.by_cluster(rows, clusters, MOST_RELATED)
-        values = _similar(rows, learned, bins.shares)
+    values = _similar(rows, learned, bins.shares)
     ax = new_axes(ax, (6.4, 5.4))
     label = "cosine of weights" if learned is None else "learned correlation"
     _heat(ax, values, bins, bins, label, limit=1.0)
@@ -160,14 +159,14 @@ def _relation(
     return ax
 
 
-def _similar(rows: np.ndarray, learned: Relation | None, means: np.ndarray) -> np.ndarray:
-    """Similarities of rows, or of means of rows: columns of ``means`` hold the shares."""
+def _similar(rows: np.ndarray, learned: Relation | None, shares: Any) -> np.ndarray:
+    """Similarities of means of rows, by the share of each row in each mean (n_means, n)."""
     if learned is None:
         # Unit rows are averaged, rather than a table of all pairs.
-        mixed = means.T @ unit_rows(rows)
+        mixed = shares @ unit_rows(rows)
         return np.clip(mixed @ mixed.T, -1.0, 1.0)
     diagonal = learned.floor + learned.basis**2 @ (learned.roots - learned.floor)
-    scaled = means / np.sqrt(diagonal / learned.trace)[:, None]
+    scaled = shares.toarray().T / np.sqrt(diagonal / learned.trace)[:, None]
     return np.clip(scaled.T @ (learned @ scaled), -1.0, 1.0)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..hierarchical.hierarchical_estimators import HierarchicalModel
@@ -148,20 +149,12 @@ class BinnedAxis:
         """Bins at which another cluster begins."""
         return np.flatnonzero(np.diff(self.clusters)) + 1
 
-    def mean(self, values: np.ndarray) -> np.ndarray:
-        """Mean of the rows of each bin."""
-        if len(self.order) == len(self.clusters):
-            return values[self.order]
-        sums = np.add.reduceat(values[self.order], self.edges[:-1], axis=0)
-        return sums / np.diff(self.edges)[:, None]
-
     @property
-    def shares(self) -> np.ndarray:
-        """Share of each row in each bin, (n, n_bins): the matrix of ``mean``."""
+    def shares(self) -> sparse.csr_array:
+        """Share of each row in each bin, (n_bins, n): its product with rows are means of bins."""
         sizes = np.diff(self.edges)
-        table = np.zeros((len(self.order), len(sizes)))
-        table[self.order, np.repeat(np.arange(len(sizes)), sizes)] = np.repeat(1.0 / sizes, sizes)
-        return table
+        shares = np.repeat(1.0 / sizes, sizes), self.order, self.edges
+        return sparse.csr_array(shares, shape=(len(sizes), len(self.order)))
 
     def names(self, names: Sequence[str]) -> list[str]:
         """Name of each row, or of the first and last of a bin."""
