@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import numpy as np
+from sklearn.neighbors import NearestNeighbors
 
 from ..evaluation.comparison import Comparison
 from ..phrases import jsonable
@@ -58,31 +59,21 @@ def payload(view: ModelView, comparison: Comparison | None) -> dict[str, Any]:
 def _largest(view: ModelView) -> dict[str, Any]:
     lines, features = view.values.shape
     count = min(features, max(5, min(TOP, TOP_ALL // lines)))
-    chosen = _largest_columns(np.abs(view.values), count)
+    chosen = np.argpartition(-np.abs(view.values), count - 1, axis=1)[:, :count]
     values = np.take_along_axis(view.values, chosen, axis=1)
+    order = np.argsort(-np.abs(values), axis=1, kind="stable")
+    chosen, values = (np.take_along_axis(one, order, axis=1) for one in (chosen, values))
     return {"count": count, "feature": packed(chosen, "u4"), "value": packed(values, "f4")}
-
-
-def _largest_columns(values: np.ndarray, count: int) -> np.ndarray:
-    """Columns of the largest values of each row, in descending order of the values."""
-    columns = np.argpartition(-values, count - 1, axis=1)[:, :count]
-    order = np.argsort(-np.take_along_axis(values, columns, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(columns, order, axis=1)
 
 
 def _nearest(view: ModelView) -> dict[str, Any]:
     rows = unit_rows(view.by_task)
-    total = len(rows)
-    count = min(NEAREST, total - 1)
-    nearest = np.zeros((total, count), dtype=np.intp)
-    values = np.zeros((total, count))
-    for start in range(0, total if count else 0, 1000):
-        stop = min(start + 1000, total)
-        near = rows[start:stop] @ rows.T
-        near[np.arange(stop - start), np.arange(start, stop)] = -np.inf
-        nearest[start:stop] = _largest_columns(near, count)
-        values[start:stop] = np.take_along_axis(near, nearest[start:stop], axis=1)
-    return {"count": count, "task": packed(nearest, "u4"), "cosine": packed(values, "f4")}
+    count = min(NEAREST, len(rows) - 1)
+    if not count:
+        return {"count": 0, "task": "", "cosine": ""}
+    search = NearestNeighbors(n_neighbors=count, algorithm="brute", metric="cosine").fit(rows)
+    distances, nearest = search.kneighbors()
+    return {"count": count, "task": packed(nearest, "u4"), "cosine": packed(1 - distances, "f4")}
 
 
 def _map(view: ModelView) -> dict[str, Any]:
