@@ -50,26 +50,6 @@ def to_onnx(model: TaskModel) -> Any:
     ``prediction`` and, of a classifier, ``scores`` as in ``decision_function`` (beyond two classes
     minus infinity for classes that the task never saw) and for two classes by logistic loss
     ``probability``, that of the second as in ``predict_proba``.
-
-    Parameters
-    ----------
-    model : estimator
-        A fitted regressor or classifier.
-
-    Returns
-    -------
-    onnx.ModelProto
-        The graph, which ``onnxruntime`` runs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from comtl.baselines import IndependentRegressor
-    >>> from comtl.show.onnx_graph import to_onnx
-    >>> X, task = np.arange(6.0)[:, None], np.array(["a", "b"] * 3)
-    >>> model = IndependentRegressor().fit(X, X[:, 0], task=task)
-    >>> [one.name for one in to_onnx(model).graph.input]
-    ['X', 'task']
     """
     try:
         from onnx import TensorProto, helper
@@ -90,6 +70,10 @@ def to_onnx(model: TaskModel) -> Any:
             labels = TensorProto.STRING if text else TensorProto.INT64
             inputs.append(helper.make_tensor_value_info("task", labels, ["rows"]))
             codes = _codes(graph, model.tasks_)
+        else:
+            # One task: the first line of every table, as often as there are rows.
+            size = graph.apply("Shape", rows, start=0, end=1)
+            codes = graph.apply("Expand", np.zeros(1, np.int64), size)
         scores = _scores(graph, model, rows, codes)
     outputs = _outputs(graph, model, scores, codes, dtype)
     made = helper.make_graph(graph.nodes, type(model).__name__, inputs, outputs, graph.constants)
@@ -115,13 +99,10 @@ def _codes(graph: Graph, tasks: np.ndarray) -> str:
     return graph.apply("LabelEncoder", "task", domain="ai.onnx.ml", **settings)
 
 
-def _scores(graph: Graph, model: TaskModel, rows: str, codes: str | None) -> str:
+def _scores(graph: Graph, model: TaskModel, rows: str, codes: str) -> str:
     """Scores of each row for its task, beyond two classes a column for each class."""
     everyone, columns = model._linear.extended, model._linear.columns
     several, zero = columns.index is not None, np.zeros(1, np.int64)
-    if codes is None:
-        # One task: the first line of every table, as often as there are rows.
-        codes = graph.apply("Expand", zero, graph.apply("Shape", rows, start=0, end=1))
     if several:
         own = graph.apply("Gather", columns.places.astype(np.int64), codes, axis=0)
         codes = graph.apply("Max", own, zero)
@@ -138,14 +119,12 @@ def _scores(graph: Graph, model: TaskModel, rows: str, codes: str | None) -> str
 
 def _odds(graph: Graph, model: ClassifierOutputs, scores: str, codes: str | None) -> str:
     """Scores without the thresholds, of which probabilities are made."""
-    everyone = None if model._multi_output else np.arange(len(model.tasks_) + 1)
-    thresholds = model._thresholds_of(everyone)
+    thresholds = model._thresholds_of(None if codes is None else np.arange(len(model.tasks_) + 1))
     if thresholds is None or not thresholds.any():
         return scores
     thresholds = thresholds.astype(model._linear.weights.shared.dtype)
-    if codes is not None:
-        return graph.apply("Add", scores, graph.apply("Gather", thresholds, codes, axis=0))
-    return graph.apply("Add", scores, thresholds if model._multi_output else thresholds[:1])
+    offsets = thresholds if codes is None else graph.apply("Gather", thresholds, codes, axis=0)
+    return graph.apply("Add", scores, offsets)
 
 
 def _outputs(
