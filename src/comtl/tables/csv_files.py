@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from ..phrases import count_noun
-from .values import ANY_NUMBER, CODE, TableError, all_match, null_missing, require_unique
+from .values import TableError, are_numbers, null_missing, require_unique, unmatched
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 MOST_RECORDS = 20
@@ -115,9 +115,8 @@ def _named(header: list[str], table: pa.Table, name: str) -> tuple[dict[int, str
 def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Numbers where every value is one or missing; else the text, empty as missing."""
     numbers = null_missing(column)
-    codes = pc.match_substring_regex(numbers, f"^{CODE}$")
-    if all_match(ANY_NUMBER, numbers) and pc.any(codes).as_py() is False:
-        if not all_match(r"-?\d+", numbers):
+    if are_numbers(numbers):
+        if len(unmatched(r"-?\d+", numbers)):
             return numbers.cast(pa.float64())
         try:
             return numbers.cast(pa.int64())

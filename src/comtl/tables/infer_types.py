@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..phrases import count_noun
 from .columns import CATEGORY, NUMBER, YES_NO, Column
 from .values import (
-    MISSING_NUMBERS,
     NUMBER_PATTERN,
     TableError,
     are_numbers,
-    first_not,
     levels_of,
+    matches,
+    null_missing,
     numbers_of,
     type_of,
+    unmatched,
 )
 
 YES_NO_WORDS = {
@@ -32,8 +33,8 @@ DATE = (
     r"|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[aApP][mM])?"
     r"|\d{1,2}[ -](?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ -]\d{2,4}"
 )
-DECORATED = r"[($€£¥₹+\- ]*\d[\d\s.,'’_]*([eE][+-]?\d+)?[\s%€$£¥₹)]*"
-"""A number with signs around it or between its digits."""
+DECORATED = r"[($€£¥₹+\- ]*\pN[\pN\pZ\s.,'’_]*([eE][+-]?\d+)?[\pZ\s%€$£¥₹)]*"
+"""A number with signs around it or between its digits, which may be of any script."""
 MAX_CATEGORY_LEVELS = 10
 """Levels that a category may have in any case."""
 MOST_LEVELS = 2000
@@ -83,7 +84,7 @@ def infer_column(
         gaps = codes < 0
         fill = float(np.median(codes[~gaps] == levels.index(words[1])))
         return Column(name, YES_NO, words, fill, bool(gaps.any()), int(gaps.sum()))
-    if are_numbers([level for level in levels if level not in MISSING_NUMBERS]):
+    if are_numbers(null_missing(pa.array(levels))):
         return _number(numbers_of(values, name), name)
     why = _refusal(codes, levels, name)
     return SkippedColumn(name, why, True) if why else _category(codes, levels, name)
@@ -101,13 +102,17 @@ def _no_and_yes(levels: list[str]) -> tuple[str, str] | None:
 
 def _refusal(codes: np.ndarray, levels: list[str], name: str) -> str:
     """Why text cannot be used as it is; empty where it can."""
-    sample = levels[:MOST_LEVELS]
-    if _share(DATE, sample) > 0.8:
-        return f"Column {name!r} holds dates, such as {sample[0]!r}: {_instead(name)}"
+    sample = pa.array(levels[:MOST_LEVELS])
+    dates, digits, plain, decorated = (
+        pc.mean(matches(pattern, sample)).as_py()
+        for pattern in (DATE, r"\d+", NUMBER_PATTERN, DECORATED)
+    )
+    if dates > 0.8:
+        return f"Column {name!r} holds dates, such as {levels[0]!r}: {_instead(name)}"
     # Digits alone, some with a leading zero, are postcodes and the like.
-    if _share(r"\d+", sample) < 1.0:
-        plain, decorated = _share(NUMBER_PATTERN, sample), _share(DECORATED, sample)
-        example = first_not(NUMBER_PATTERN, sample)
+    if digits < 1.0:
+        others = unmatched(NUMBER_PATTERN, sample)
+        example = others[0].as_py() if len(others) else ""
         remedy = f"take it as names with --category {name}, or leave it out with --drop {name}."
         if decorated > 0.5 and decorated > plain:
             return (
@@ -120,7 +125,7 @@ def _refusal(codes: np.ndarray, levels: list[str], name: str) -> str:
                 f"takes words as missing; or {remedy}"
             )
     rows = int((codes >= 0).sum())
-    if len(levels) * 2 > rows and float(np.mean([len(level) for level in sample])) > LONG:
+    if len(levels) * 2 > rows and pc.mean(pc.utf8_length(sample)).as_py() > LONG:
         return f"Column {name!r} holds free text: leave it out with --drop {name}."
     if len(levels) > MAX_CATEGORY_LEVELS and len(levels) * 2 > rows:
         return (
@@ -136,11 +141,6 @@ def _instead(name: str) -> str:
         "make a column with a number of it (year, month, days since a start) and leave it out "
         f"with --drop {name}, or take it as names with --category {name}."
     )
-
-
-def _share(pattern: str, levels: list[str]) -> float:
-    """Share of the levels that match a pattern, spaces around them aside."""
-    return float(np.mean([bool(re.fullmatch(pattern, level.strip())) for level in levels]))
 
 
 def _number(numbers: np.ndarray, name: str, *, coerce: bool = False) -> Column | SkippedColumn:

@@ -114,7 +114,7 @@ def read_target(values: pa.ChunkedArray, name: str, kind: str = "auto") -> Targe
     _, levels = levels_of(values, MISSING_NUMBERS)
     if not levels:
         raise TableError(f"Column {name!r} has no values, so there is nothing to learn from.")
-    numeric = source == "number" or are_numbers(levels)
+    numeric = source == "number" or are_numbers(pa.array(levels))
     if kind == "auto":
         two = len(levels) == 2 and all(level.removesuffix(".0").isdecimal() for level in levels)
         kind = CLASSIFICATION if two or not numeric else REGRESSION
@@ -131,7 +131,7 @@ def read_target(values: pa.ChunkedArray, name: str, kind: str = "auto") -> Targe
 
 def _values(values: pa.ChunkedArray, name: str, levels: list[str], numeric: bool) -> Target:
     if not numeric:
-        example = next(level for level in levels if not are_numbers([level]))
+        example = next(level for level in levels if not are_numbers(pa.array([level])))
         raise TableError(
             f"Column {name!r} is the target of a regression but holds text such as {example!r}: "
             "write plain numbers (1234.5), or pass --kind classification."

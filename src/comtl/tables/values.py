@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, final
 
@@ -119,13 +118,13 @@ def numbers_of(column: pa.ChunkedArray, name: str, *, coerce: bool = False) -> n
     if kind == "text":
         whole = null_missing(whole)
         if coerce:
-            meant = pc.match_substring_regex(whole, f"^({INFINITE}|.*[0-9].*)$")
-            whole = pc.if_else(meant, whole, None)
-        if not all_match(ANY_NUMBER, whole):
-            example = first_not(ANY_NUMBER, whole.drop_null().to_pylist())
+            whole = pc.if_else(matches(f"{INFINITE}|.*[0-9].*", whole), whole, None)
+        wrong = unmatched(ANY_NUMBER, whole)
+        if len(wrong):
             raise TableError(
-                f"Column {name!r} should hold plain numbers but holds text such as {example!r}: "
-                "write numbers as 1234.5, without signs or spaces, and leave unknown ones empty."
+                f"Column {name!r} should hold plain numbers but holds text such as "
+                f"{wrong[0].as_py()!r}: write numbers as 1234.5, without signs or spaces, and "
+                "leave unknown ones empty."
             )
     elif kind not in ("number", "bool", "nothing"):
         raise TableError(f"Column {name!r} should hold numbers but holds {whole.type}.")
@@ -147,9 +146,19 @@ def null_missing(text: Any) -> Any:
     return pc.if_else(pc.is_in(bare, pa.array(MISSING_NUMBERS)), None, bare)
 
 
-def all_match(pattern: str, text: Any) -> bool:
-    """Whether all text that is not null matches a pattern."""
-    return pc.all(pc.match_substring_regex(text, f"^({pattern})$"), min_count=0).as_py()
+def matches(pattern: str, text: Any) -> Any:
+    """Whether each text matches a pattern, spaces around it aside; null where it is null."""
+    return pc.match_substring_regex(pc.utf8_trim_whitespace(text), f"^({pattern})$")
+
+
+def unmatched(pattern: str, text: Any) -> Any:
+    """Text that does not match a pattern; without nulls."""
+    return text.filter(pc.invert(matches(pattern, text)))
+
+
+def are_numbers(text: Any) -> bool:
+    """Whether text is all plain numbers or null, none of which is a code with a leading zero."""
+    return not len(unmatched(ANY_NUMBER, text)) and pc.any(matches(CODE, text)).as_py() is False
 
 
 def levels_of(
@@ -164,16 +173,3 @@ def levels_of(
     numbers = {level: number for number, level in enumerate(levels)}
     code = np.array([*(numbers.get(word, -1) for word in words), -1], dtype=np.intp)
     return code[codes], levels
-
-
-def first_not(pattern: str, values: Iterable[str]) -> str:
-    """First value that does not match a pattern; empty where all do."""
-    return next((v for v in values if re.fullmatch(pattern, v.strip()) is None), "")
-
-
-def are_numbers(values: Collection[str]) -> bool:
-    """Whether text is all plain numbers, none of which is a code with a leading zero."""
-    return bool(values) and all(
-        re.fullmatch(ANY_NUMBER, value.strip()) and not re.fullmatch(CODE, value.strip())
-        for value in values
-    )
