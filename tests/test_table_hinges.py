@@ -9,7 +9,6 @@ import pytest
 from command_line import run
 from comtl.tables import TableError, fit_table, load_model
 from comtl.tables.fitting import MODELS, choose_model, compare_table
-from comtl.tables.table_model import choose_adaptable
 
 NAMED = {"task": "school", "target": "score"}
 
@@ -71,6 +70,8 @@ def test_predictions_are_not_linear(model):
     low, high = model.predict_interval(ages)
     assert np.all(low < high)
     assert compare_table(model, frame()).overall["model"] < 3.0
+    with pytest.raises(TableError, match="--model bifactor"):
+        model.adapt(frame())
 
 
 def test_where_all_is_linear_a_note_says_so():
@@ -106,5 +107,3 @@ def test_names_of_models():
         fit_table(frame(), **NAMED, model="splines")
     with pytest.raises(TableError, match="model is one of auto, hinges, "):
         choose_model("splines", "regression", None)
-    with pytest.raises(TableError, match="--model bifactor"):
-        choose_adaptable(choose_model("hinges", "regression", None))

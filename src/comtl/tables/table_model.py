@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
@@ -37,14 +35,6 @@ class PreparedRows:
     X: Any
     task: np.ndarray
     notes: tuple[str, ...]
-
-
-@contextmanager
-def _unknown_tasks_in_notes() -> Iterator[None]:
-    """Predict without the warning on unknown tasks, which are counted in the notes."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "No task label is known")
-        yield
 
 
 @saved
@@ -218,26 +208,31 @@ class TableModel:
 
     def values(self, rows: PreparedRows) -> np.ndarray:
         """Predictions of prepared rows."""
-        model: Any = self.estimator
-        with _unknown_tasks_in_notes():
-            return np.asarray(model.predict(rows.X, task=rows.task))
+        return np.asarray(self._call("predict", rows))
 
     def bounds(self, rows: PreparedRows, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Prediction intervals of prepared rows."""
-        model = choose_interval_model(self.estimator)
-        with _unknown_tasks_in_notes():
-            return model.predict_interval(rows.X, level, task=rows.task)
+        if not isinstance(self.estimator, IntervalMixin):
+            raise TableError(
+                f"A {type(self.estimator).__name__} has no intervals: fit a regression with "
+                "--model auto, --model hinges or --model hierarchical."
+            )
+        return self._call("predict_interval", rows, level)
 
     def chances(self, rows: PreparedRows) -> np.ndarray:
         """Class probabilities of prepared rows."""
-        model: Any = self.estimator
         if self.kind != CLASSIFICATION:
             raise TableError(
                 "Probabilities are for classes, and this model is a regression: ask for "
                 "--interval, or fit with --kind classification."
             )
-        with _unknown_tasks_in_notes():
-            return np.asarray(model.predict_proba(rows.X, task=rows.task))
+        return np.asarray(self._call("predict_proba", rows))
+
+    def _call(self, method: str, rows: PreparedRows, *given: Any) -> Any:
+        """Call the estimator without its warning on unknown tasks, which the notes count."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "No task label is known")
+            return getattr(self.estimator, method)(rows.X, *given, task=rows.task)
 
     def _read_training(self, frame: Any) -> tuple[FitInput, list[str]]:
         """Rows of a table that have a target, as the estimator is fitted to them, and notes."""
@@ -263,7 +258,12 @@ class TableModel:
         TableModel
             A copy that knows the old and the new tasks.
         """
-        model = choose_adaptable(self.estimator)
+        model = self.estimator
+        if model._algorithm_class is None:
+            raise TableError(
+                f"A {type(model).__name__} takes no new tasks once it is fitted: fit again with "
+                "the rows of all tasks, or fit with --model bifactor, which does."
+            )
         rows, notes = self._read_training(frame)
         if rows.task.dtype.kind != model.tasks_.dtype.kind:
             raise TableError(
@@ -346,23 +346,3 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
             "comtl.load in Python, or make a model with comtl fit."
         )
     return model
-
-
-def choose_adaptable(estimator: Any) -> TaskModel:
-    """Refuse a model that takes no new tasks once it is fitted."""
-    if isinstance(estimator, TaskModel) and estimator._algorithm_class is not None:
-        return estimator
-    raise TableError(
-        f"A {type(estimator).__name__} takes no new tasks once it is fitted: fit again with the "
-        "rows of all tasks, or fit with --model bifactor, which does."
-    )
-
-
-def choose_interval_model(estimator: Any) -> IntervalMixin:
-    """Refuse a model without intervals."""
-    if isinstance(estimator, IntervalMixin):
-        return estimator
-    raise TableError(
-        f"A {type(estimator).__name__} has no intervals: fit a regression with --model auto, "
-        "--model hinges or --model hierarchical."
-    )
