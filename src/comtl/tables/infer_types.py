@@ -70,22 +70,20 @@ def infer_column(
     if kind == "other":
         why = f"Column {name!r} is of type {values.type}: leave it out with --drop {name}."
         return SkippedColumn(name, why, True)
-    if forced == CATEGORY:
-        return _category(*levels_of(values), name)
-    if forced == NUMBER:
-        return _number(numbers_of(values, name, coerce=True), name, coerce=True)
-    if kind == "number":
-        return _number(numbers_of(values, name), name)
+    if forced == NUMBER or (forced is None and kind == "number"):
+        return _number(values, name, coerce=forced == NUMBER)
     codes, levels = levels_of(values)
-    if kind == "nothing" or not levels:
+    if not levels:
         return SkippedColumn.left_out(name, "has no values")
+    if forced == CATEGORY:
+        return _category(codes, levels, name)
     words = _no_and_yes(levels)
     if words is not None:
         gaps = codes < 0
         fill = float(np.median(codes[~gaps] == levels.index(words[1])))
         return Column(name, YES_NO, words, fill, bool(gaps.any()), int(gaps.sum()))
     if are_numbers(null_missing(pa.array(levels))):
-        return _number(numbers_of(values, name), name)
+        return _number(values, name)
     why = _refusal(codes, levels, name)
     return SkippedColumn(name, why, True) if why else _category(codes, levels, name)
 
@@ -143,7 +141,8 @@ def _instead(name: str) -> str:
     )
 
 
-def _number(numbers: np.ndarray, name: str, *, coerce: bool = False) -> Column | SkippedColumn:
+def _number(values: pa.ChunkedArray, name: str, *, coerce: bool = False) -> Column | SkippedColumn:
+    numbers = numbers_of(values, name, coerce=coerce)
     gaps = np.isnan(numbers)
     if gaps.all():
         return SkippedColumn.left_out(name, "has no values")
@@ -156,8 +155,6 @@ def _number(numbers: np.ndarray, name: str, *, coerce: bool = False) -> Column |
 
 def _category(codes: np.ndarray, levels: list[str], name: str) -> Column | SkippedColumn:
     gaps = int((codes < 0).sum())
-    if not levels:
-        return SkippedColumn.left_out(name, "has no values")
     if len(levels) == 1 and not gaps:
         return SkippedColumn.left_out(name, f"is {levels[0]!r} in every row")
     return Column(name, CATEGORY, tuple(levels), 0.0, gaps > 0, gaps)

@@ -101,8 +101,6 @@ def type_of(column: pa.ChunkedArray) -> str:
 def plain(column: pa.ChunkedArray) -> pa.Array:
     """Column in one piece, text as plain text."""
     whole = column.combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):
-        whole = whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
     if pa.types.is_dictionary(whole.type):
         whole = whole.dictionary_decode()
     return whole.cast(pa.string()) if type_of(column) == "text" else whole
