@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
+from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from ..hierarchical.hierarchical_estimators import HierarchicalModel
@@ -174,7 +175,4 @@ def colour_limit(values: np.ndarray) -> float:
 def unit_rows(rows: np.ndarray) -> np.ndarray:
     """Rows of length one; a row of zeros stays."""
     # The largest entry first, so that squares neither overflow nor vanish.
-    largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
-    scaled = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0)
-    sizes = np.linalg.norm(scaled, axis=1, keepdims=True)
-    return np.divide(scaled, sizes, out=np.zeros_like(rows), where=sizes > 0)
+    return normalize(normalize(rows, norm="max"))
