@@ -108,7 +108,7 @@ def _named(header: list[str], table: pa.Table, name: str) -> tuple[dict[int, str
             notes.append("The first column has no name and is taken for row numbers: left out.")
         else:
             raise TableError(f"{name}: column {number + 1} has no name; give it one in the header.")
-    require_unique([column for column in header if column], name)
+    require_unique(list(names.values()), name)
     return names, notes
 
 

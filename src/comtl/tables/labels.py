@@ -94,7 +94,7 @@ class Target:
     values: np.ndarray
     missing: np.ndarray
     kind: str
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def kept(self, table: pa.Table, name: str) -> tuple[pa.Table, np.ndarray, list[str]]:
         """Rows that have a target, their targets, and notes, also on the other rows."""
@@ -166,18 +166,17 @@ def _classes(values: pa.ChunkedArray, name: str, numeric: bool) -> Target:
             f"{count_noun(int((~missing).sum()), 'row')}: name another target, or pass --kind "
             "regression if these are numbers."
         )
-    bare = [level.removesuffix(".0") for level in levels]
+    bare, labels = [level.removesuffix(".0") for level in levels], np.array(levels)
     if numeric and all(level.lstrip("-").isdecimal() for level in bare):
-        numbers = np.array([*map(int, bare), 0])
-        return Target(numbers[codes], missing, CLASSIFICATION, ())
-    return Target(np.array([*levels, ""])[codes], missing, CLASSIFICATION, ())
+        labels = np.array(list(map(int, bare)))
+    return Target(labels[codes], missing, CLASSIFICATION)
 
 
 def match_target(values: pa.ChunkedArray, name: str, classes: np.ndarray | None) -> Target:
     """Targets of further rows for a model that is fitted; ``classes`` are those it knows."""
     if classes is None:
         numbers = numbers_of(values, name)
-        return Target(numbers, np.isnan(numbers), REGRESSION, ())
+        return Target(numbers, np.isnan(numbers), REGRESSION)
     numeric = classes.dtype.kind != "U"
     codes, levels = levels_of(values, MISSING_NUMBERS if numeric else MISSING)
     known = {str(label): label for label in classes.tolist()}
@@ -189,7 +188,7 @@ def match_target(values: pa.ChunkedArray, name: str, classes: np.ndarray | None)
             "again with rows of all classes."
         )
     labels = np.array([*(known[level] for level in bare), classes[0]], dtype=classes.dtype)
-    return Target(labels[codes], codes < 0, CLASSIFICATION, ())
+    return Target(labels[codes], codes < 0, CLASSIFICATION)
 
 
 def read_weights(values: pa.ChunkedArray, name: str) -> np.ndarray:
