@@ -14,7 +14,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from ..phrases import some
 from ..saving.registry import saved
 from .columns import CATEGORY, NUMBER, Column
-from .infer_types import SkippedColumn, infer_column, refuse
+from .infer_types import SkippedColumn, infer_column
 from .values import TableError, numbers_of, require_columns
 
 WIDE = 100
@@ -107,7 +107,10 @@ class Encoder:
             infer_column(table.column(name), name, forced.get(name)) for name in table.column_names
         ]
         skipped = [one for one in read if isinstance(one, SkippedColumn)]
-        refuse(skipped)
+        refused = [one for one in skipped if one.refused]
+        if refused:
+            others = ", ".join(repr(one.name) for one in refused[1:])
+            raise TableError(refused[0].why + (f" Also refused: {others}." if others else ""))
         columns = tuple(one for one in read if isinstance(one, Column))
         notes = [one.why for one in skipped]
         if not columns:

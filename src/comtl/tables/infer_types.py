@@ -12,7 +12,6 @@ from ..phrases import count_noun
 from .columns import CATEGORY, NUMBER, YES_NO, Column
 from .values import (
     NUMBER_PATTERN,
-    TableError,
     are_numbers,
     levels_of,
     matches,
@@ -158,11 +157,3 @@ def _category(codes: np.ndarray, levels: list[str], name: str) -> Column | Skipp
     if len(levels) == 1 and not gaps:
         return SkippedColumn.left_out(name, f"is {levels[0]!r} in every row")
     return Column(name, CATEGORY, tuple(levels), 0.0, gaps > 0, gaps)
-
-
-def refuse(left: list[SkippedColumn]) -> None:
-    """Raise for the first column that is refused, with the names of the others."""
-    wrong = [one for one in left if one.refused]
-    if wrong:
-        others = ", ".join(repr(one.name) for one in wrong[1:])
-        raise TableError(wrong[0].why + (f" Also refused: {others}." if others else ""))
