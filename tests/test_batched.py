@@ -21,7 +21,7 @@ from comtl.engine import starts as starting
 from comtl.engine.recipe import Recipe, Schedule
 from comtl.models import grid
 from comtl.penalties import L1, Free, Ridge
-from comtl.solvers.conjugate_gradient import conjugate_gradient, conjugate_gradients
+from comtl.solvers.conjugate_gradient import conjugate_gradient
 
 P, T = 8, 14
 RANKS, ALPHAS = (1, 2, 4), (0.01, 1.0, 300.0)
@@ -152,13 +152,14 @@ def test_many_systems_by_conjugate_gradients():
     matrix, right = root @ root.mT + 0.1 * np.eye(6), rng.standard_normal((5, 6))
     matrix[3], right[4] = 0.0, 0.0  # no descent, and nothing to solve
     scale = 1.0 / (np.trace(matrix, axis1=1, axis2=2) + 1.0)
-    found = conjugate_gradients(
+    found = conjugate_gradient(
         lambda x: (matrix @ x[..., None])[..., 0],
         right,
         preconditioner=lambda r: scale[:, None] * r,
         tol=0.05,
         max_iter=50,
-    )
+        many=True,
+    ).value
     for own, other, start, size in zip(found, matrix, right, scale, strict=True):
         scaled = partial(np.multiply, size)
         single = conjugate_gradient(

@@ -8,7 +8,7 @@ from ..arrays import Array, namespace, with_ones
 from ..arrays.algebra import block_matrix
 from ..engine.recipe import InnerTolerance
 from ..rows.design import Covariance
-from ..solvers.conjugate_gradient import conjugate_gradients
+from ..solvers.conjugate_gradient import conjugate_gradient
 from ..solvers.small_blocks import paired
 from ..solvers.sylvester import TwoTermSylvester
 from .batch_penalties import QuadraticModel
@@ -173,13 +173,14 @@ def feature_step(
             right = here.right()[..., None]
             flat = here.xp.linalg.solve(here.matrix(), right)[..., 0]
         else:
-            flat = conjugate_gradients(
+            flat = conjugate_gradient(
                 here.operator,
                 here.right(),
                 preconditioner=here.preconditioner(),
                 tol=inner.tol,
                 max_iter=inner.max_iter,
-            )
+                many=True,
+            ).value
         parts.append(here.steps(flat, point.F.shape[-1]))
     steps = tree_concat(parts)
     steps["F"] = steps["F"] * fits.inside[:, None, :]

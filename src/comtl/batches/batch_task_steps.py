@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..arrays import Array, namespace
 from ..arrays.algebra import with_corner
 from ..engine.recipe import InnerTolerance
-from ..solvers.conjugate_gradient import conjugate_gradients
+from ..solvers.conjugate_gradient import conjugate_gradient
 from ..solvers.small_blocks import coupled_blocks, paired, regular, solve_coupled_blocks
 from .batch_feature_step import widened
 from .batch_state import BatchGrams, Fits, Plan, Quadratics
@@ -49,13 +49,14 @@ def _by_conjugate_gradients(
 ) -> Array:
     xp = namespace(right)
     inverse = xp.linalg.inv(regular(hessian, ridge))
-    return conjugate_gradients(
+    return conjugate_gradient(
         coupled_blocks(hessian, low, ridge),
         right,
         preconditioner=lambda r: (inverse @ r[..., None])[..., 0],
         tol=inner.tol,
         max_iter=inner.max_iter,
-    )
+        many=True,
+    ).value
 
 
 def _through_core(quadratic: Quadratics, core: Array | None, width: int) -> tuple[Array, Array]:
