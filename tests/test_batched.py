@@ -13,7 +13,7 @@ from comtl.arrays import namespace, to_numpy
 from comtl.batches import batch_run as run
 from comtl.batches.batch_run import HeldOutGrams, advance, batched_losses, begin, fit_batch
 from comtl.batches.batch_start import batchable, start_fits
-from comtl.batches.batch_state import BatchGrams, Plan, weights_of
+from comtl.batches.batch_state import BatchGrams, Plan
 from comtl.datafits.gram_datafit import GramDatafit
 from comtl.datasets import make_syn1, make_syn4
 from comtl.engine import alternation
@@ -104,7 +104,7 @@ def test_every_sweep_is_that_of_a_fit_alone(options, solvers):
         np.testing.assert_allclose(step.objective, objective, rtol=1e-8)
         outside = np.arange(ranks.max()) >= ranks[:, None]
         assert not any(getattr(step.fits.factors, name).mT[outside].any() for name in "FG")
-        weights = weights_of(step.fits.factors)
+        weights = step.fits.factors.task_weights
         for own, it in zip(weights, expected, strict=True):
             coef = it.state.factors.coef.T
             np.testing.assert_allclose(own[:, :-1], coef, atol=1e-8 * (1 + np.abs(coef).max()))

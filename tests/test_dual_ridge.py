@@ -52,7 +52,8 @@ def _state(F, G, penalties, fixed, *options):
 
 
 def system_of(datafit, state, *, factor=True):
-    return FeatureSystem(datafit, datafit.quadratic_at(state.factors), state, factor=factor)
+    expansion, width = datafit.quadratic_at(state.factors), None if factor else 0
+    return FeatureSystem(datafit, expansion, state, width)
 
 
 @pytest.mark.parametrize("packed", [True, False])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import array_api_compat
 import numpy as np
 
@@ -27,6 +29,13 @@ def dot(left: Array, right: Array) -> float:
         return float(np.vdot(left, right))
     xp = namespace(left, right)
     return float(xp.matmul(xp.reshape(left, (-1,)), xp.reshape(right, (-1,))))
+
+
+def matrix_dot(left: Array, right: Array) -> Any:
+    """Inner product of two matrices over all entries, or of each pair of many (B,)."""
+    if left.ndim == 2:
+        return dot(left, right)
+    return namespace(left).sum(left * right, axis=(-2, -1))
 
 
 def weighted_mean(values: Array, weights: Array) -> float:
@@ -81,6 +90,26 @@ def orthonormal(matrix: Array) -> tuple[Array, Array]:
     return basis, basis.T @ matrix
 
 
+def task_sums(values: Array) -> Any:
+    """Sum over tasks, a number; of many fits one each (B,)."""
+    total = namespace(values).sum(values, axis=-1)
+    return total if total.ndim else float(total)
+
+
+def choose(which: Any, one: Any, other: Any) -> Any:
+    """One number or the other; of many the one where ``which`` holds."""
+    if isinstance(which, bool):
+        return one if which else other
+    return namespace(which).where(which, one, other)
+
+
+def along(values: Any, ndim: int) -> Any:
+    """Numbers of many fits, (B,), with axes of length one up to ``ndim``; a number as it is."""
+    if not getattr(values, "ndim", 0):
+        return values
+    return values[(slice(None), *[None] * (ndim - 1))]
+
+
 def with_ones(values: Array) -> Array:
     """Append a column of ones to a matrix, or to each of many."""
     xp = namespace(values)
@@ -95,10 +124,10 @@ def block_matrix(rows: list[list[Array]]) -> Array:
 
 
 def is_one(matrix: Array) -> bool:
-    """Whether a matrix is the identity, so that products by it can be left out."""
-    rows, columns = matrix.shape
-    if rows != columns:
+    """Whether this is one matrix, the identity, so that products by it can be left out."""
+    if matrix.ndim > 2 or matrix.shape[0] != matrix.shape[1]:
         return False
+    rows = matrix.shape[0]
     xp = namespace(matrix)
     return bool(xp.all(matrix == xp.eye(rows, dtype=matrix.dtype)))
 

@@ -1,4 +1,4 @@
-r"""Penalties of one factor in many fits: the learned relation and the ridge.
+r"""The learned relation of one factor in many fits.
 
 A factor ``Q`` enters through :math:`Q^\top Q = V\,\mathrm{diag}(d^2)\,V^\top` alone. With
 :math:`r = \sqrt{d^2 + ε}`, :math:`ρ = \sqrt ε` and the trace :math:`τ` of the roots, the penalty of
@@ -14,55 +14,49 @@ from functools import cached_property
 from typing import ClassVar
 
 from ..arrays import Array, namespace
+from ..arrays.algebra import along
+from ..penalties import Penalty
 
 
 @dataclass(frozen=True)
-class QuadraticModel:
-    """Penalty about a factor: Hessian ``αI - NNᵀ`` on its rows, and gradient."""
-
-    alpha: Array
-    low_rank: Array
-    slope: Array
-
-
-@dataclass(frozen=True)
-class Relations:
+class Relations(Penalty):
     """Learned relations of many factors, each up to date with its factor."""
 
-    strength: Array
-    epsilon: Array  # (B,), as the others
-    lowest: Array
-    is_annealed: Array
-    squares: Array  # squared singular values (B, K)
-    rotation: Array  # right singular vectors (B, K, K)
-    rows: int  # of a factor
+    epsilon: Array = None  # (B,), as the others
+    lowest: Array = None
+    converged: Array = None
+    squares: Array = None  # squared singular values (B, K)
+    turn: Array = None  # right singular vectors (B, K, K)
+    rows: int = 0  # of a factor
 
-    spectral_power: ClassVar[float] = 1.0
-    homogeneity: ClassVar[float] = 2.0
+    spectral_power: ClassVar[float | None] = 1.0
 
-    @classmethod
-    def initialised(cls, strength: Array, factor: Array, relative_epsilon: float) -> Relations:
-        """Return the penalties at starting factors, smoothed relative to their largest roots."""
+    def initialised(self, factor: Array, relative_epsilon: float) -> Relations:
         xp = namespace(factor)
         squares, turn = spectra(factor.mT @ factor)
         least = float(xp.finfo(factor.dtype).smallest_normal) ** 0.5
         scale = xp.clip(squares[:, -1], min=least)
         moving = xp.zeros(scale.shape, dtype=xp.bool)
         epsilon = relative_epsilon * scale
-        return cls(strength, epsilon, 1e-12 * scale, moving, squares, turn, factor.shape[1])
+        rows = factor.shape[1]
+        return Relations(self.strength, epsilon, 1e-12 * scale, moving, squares, turn, rows)
 
     def of(self, squares: Array, turn: Array) -> Relations:
-        return replace(self, squares=squares, rotation=turn)
+        return replace(self, squares=squares, turn=turn)
 
     def scaled(self, scale: Array) -> Relations:
         return replace(self, squares=scale[:, None] ** 2 * self.squares)
 
-    def annealed(self, shrink: float, floor: float) -> Relations:
+    def annealed(self, factor: Array, shrink: float, floor: float) -> Relations:
         xp = namespace(self.squares)
         target = xp.maximum(floor * xp.max(self.squares, axis=1), self.lowest)
         lower = xp.minimum(self.epsilon, xp.maximum(shrink * self.epsilon, target))
-        epsilon = xp.where(self.is_annealed, self.epsilon, lower)
-        return replace(self, epsilon=epsilon, is_annealed=self.is_annealed | (epsilon <= target))
+        epsilon = xp.where(self.converged, self.epsilon, lower)
+        return replace(self, epsilon=epsilon, converged=self.converged | (epsilon <= target))
+
+    @property
+    def is_annealed(self) -> Array:
+        return self.converged
 
     @cached_property
     def _roots(self) -> tuple[Array, Array, Array]:
@@ -80,47 +74,26 @@ class Relations:
         spread = namespace(roots).sum(self.squares / roots, axis=1)
         return 2.0 * self.strength * trace * spread
 
-    def model(self, factor: Array) -> QuadraticModel:
-        """Quadratic of the relations as they stand."""
-        xp = namespace(factor)
+    def curvature(self, factor: Array) -> tuple[Array, Array]:
         roots, floor, trace = self._roots
         rate = 2.0 * self.strength * trace
         drop = rate[:, None] / (floor[:, None] * roots * (roots + floor[:, None]))
         # Symmetric roots, so that columns of zeros stay in their places.
-        low = factor @ self._turned(xp.sqrt(drop))
-        slope = factor @ self._turned(rate[:, None] / roots)
-        return QuadraticModel(rate / floor, low, slope)
+        low = factor @ self._turned(namespace(factor).sqrt(drop))
+        return along(rate / floor, 3), low
+
+    def gradient(self, factor: Array) -> Array:
+        roots, _, trace = self._roots
+        return factor @ self._turned((2.0 * self.strength * trace)[:, None] / roots)
 
     def _turned(self, values: Array) -> Array:
         """Matrix with these eigenvalues in the factors' directions."""
-        return (self.rotation * values[:, None, :]) @ self.rotation.mT
+        return (self.turn * values[:, None, :]) @ self.turn.mT
 
     @property
     def floor(self) -> Array:
         """What the smoothing adds whatever the factor."""
         return self.strength * self.epsilon * self.rows**2
-
-
-@dataclass(frozen=True)
-class Ridges:
-    """Squared Frobenius norms, of strengths (B,)."""
-
-    strength: Array
-
-    spectral_power: ClassVar[float] = 2.0
-    homogeneity: ClassVar[float] = 2.0
-
-    def value(self, factor: Array) -> Array:
-        return self.strength * namespace(factor).sum(factor**2, axis=(1, 2))
-
-    def scale_derivative(self, factor: Array) -> Array:
-        return 2.0 * self.value(factor)
-
-    def scaled(self, scale: Array) -> Ridges:
-        return self
-
-    def annealed(self, shrink: float, floor: float) -> Ridges:
-        return self
 
 
 def spectra(products: Array) -> tuple[Array, Array]:

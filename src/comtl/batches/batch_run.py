@@ -11,11 +11,12 @@ import numpy as np
 from ..arrays import DENSE_BYTES, Array, namespace, to_numpy
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.recipe import Recipe, Schedule, StepLength
+from ..engine.task_steps import intercept_pooling, intercept_step
 from ..factors import Factors
 from .batch_feature_step import feature_step
 from .batch_start import balance_step, extrapolate, start_fits
-from .batch_state import BatchGrams, Fits, Plan, weights_of
-from .batch_task_steps import core_step, intercept_step, pool, task_step
+from .batch_state import BatchGrams, Fits, Plan
+from .batch_task_steps import core_step, task_step
 from .pytrees import tree_concat, tree_take, tree_take_pairs
 
 MIN_ACTIVE_SHARE = 0.75
@@ -36,9 +37,8 @@ class BatchIteration:
 
 def begin(grams: BatchGrams, fits: Fits) -> BatchIteration:
     """Return the start, where no sweep was made."""
-    _, value = grams.quadratic_at(fits.factors)
-    none = namespace(value).zeros_like(value)
-    objective = value + fits.regularizer
+    objective = grams.quadratic_at(fits.factors).value + fits.regularizer
+    none = namespace(objective).zeros_like(objective)
     return BatchIteration(
         fits, objective, none > 0.0, none, none + StepLength().share, fits.factors
     )
@@ -50,8 +50,7 @@ def advance(
     """Return the fits after another sweep, the first being number one."""
     # Two sweeps show a direction to go on in.
     before = _extrapolated(grams, step) if sweep > 2 and schedule.extrapolate else step
-    slope, _ = grams.quadratic_at(before.fits.factors)
-    fits, loss = _sweep(grams, slope, before.fits, plan, schedule)
+    fits, loss = _sweep(grams, before.fits, plan, schedule)
     objective = loss + fits.regularizer
     # With many features the smoothing's constant would dwarf all that is left to gain.
     scale = namespace(objective).abs(objective - fits.floor)
@@ -64,35 +63,39 @@ def advance(
 def _extrapolated(grams: BatchGrams, step: BatchIteration) -> BatchIteration:
     xp = namespace(step.share)
     ahead = extrapolate(step.last, step.fits, step.share)
-    _, value = grams.quadratic_at(ahead.factors)
+    objective = grams.quadratic_at(ahead.factors).value + ahead.regularizer
     tried = step.fits.is_annealed
-    better = tried & (value + ahead.regularizer < step.objective)
+    better = tried & (objective < step.objective)
     step_length = StepLength()
     share = xp.minimum(step_length.longer * step.share, 0.0 * step.share + step_length.most)
     share = xp.where(better, share, xp.where(tried, step_length.shorter * step.share, step.share))
     return replace(step, fits=tree_take_pairs(better, ahead, step.fits), share=share)
 
 
-def _sweep(
-    grams: BatchGrams, slope: Array, fits: Fits, plan: Plan, schedule: Schedule
-) -> tuple[Fits, Array]:
-    fits = feature_step(grams, slope, fits, plan, schedule.inner)
-    quadratic = grams.quadratic(*grams.quadratic_at(fits.factors), fits.factors.F)
+def _sweep(grams: BatchGrams, fits: Fits, plan: Plan, schedule: Schedule) -> tuple[Fits, Array]:
+    fits = feature_step(grams, fits, plan, schedule.inner)
+    quadratic = grams.quadratic_at(fits.factors).task_quadratic(fits.factors.F)
 
     def moved(new: Fits) -> None:
         nonlocal quadratic, fits
-        quadratic, fits = quadratic.translated(fits.factors, new.factors), new
+        before, now = fits.factors, new.factors
+        change = (now.intercepts - before.intercepts)[..., None]
+        step = namespace(change).concat([now.loadings - before.loadings, change], axis=-1)
+        quadratic, fits = quadratic.translated(step), new
 
     moved(task_step(quadratic, fits, plan, schedule.inner))
     if "S" in fits.penalties:
         moved(core_step(quadratic, fits, plan))
     if fits.intercept:
-        moved(intercept_step(quadratic, grams, fits))
+        moved(fits.at(intercept_step(quadratic.slopes, quadratic.curvatures, fits)))
     # No step has asked for the relation of a factor that it moved, so both are learned here.
     # From here on the weights stay, and with them the loss.
-    fits = balance_step(fits.updated)
-    lower = {k: p.annealed(schedule.shrink, schedule.smoothing) for k, p in fits.penalties.items()}
-    return pool(quadratic, grams, fits.penalized(**lower)), quadratic.value
+    fits = balance_step(fits.relearned).annealed(schedule.shrink, schedule.smoothing)
+    if fits.estimates_pooling:
+        estimate = intercept_pooling(quadratic, grams, fits)
+        lowest = namespace(estimate).minimum(fits.intercept_penalty, estimate)
+        fits = fits.with_(intercept_penalty=lowest)
+    return fits, quadratic.value
 
 
 def fit_batch(
@@ -141,7 +144,7 @@ class HeldOutGrams:
     def losses(self, point: Factors) -> Array:
         """Mean squared error of each of many fits, (B,)."""
         xp = namespace(point.F)
-        weights = weights_of(point)
+        weights = point.task_weights
         weights = xp.concat([weights, xp.mean(weights, axis=1, keepdims=True)], axis=1)
         codes = np.where(self.codes < 0, weights.shape[1] - 1, self.codes)
         own = xp.permute_dims(xp.take(weights, xp.asarray(codes), axis=1), (1, 0, 2))

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..arrays import Array, namespace
+from ..arrays.algebra import along
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.acceleration import rotation, split_exponents
+from ..engine.acceleration import aligned, rotation, split_exponents
 from ..engine.recipe import Recipe, Schedule
 from ..engine.starts import bare_state
-from ..factors import Factors, State
+from ..factors import Factors, State, padded
 from ..penalties import Ridge
 from ..penalties.learned_relation import LearnedRelation, choose_penalty
-from .batch_feature_step import widened
-from .batch_penalties import Relations, Ridges
+from .batch_penalties import Relations
 from .batch_state import Fits
-from .pytrees import along, tree_map, tree_take, tree_take_pairs
+from .pytrees import tree_map, tree_take, tree_take_pairs
 
 
 def balance_step(fits: Fits) -> Fits:
@@ -46,7 +46,7 @@ def balanced(fits: Fits) -> Fits:
         scale = xp.exp(inverse[name] * (level - logs[name]))
         changes[name] = along(scale, 3) * getattr(fits.factors, name)
         penalties[name] = penalty.scaled(scale)
-    return fits.at(**changes).penalized(**penalties)
+    return fits.at(fits.factors.with_(**changes)).penalized(**penalties)
 
 
 def split(fits: Fits) -> Fits:
@@ -55,8 +55,8 @@ def split(fits: Fits) -> Fits:
     point, penalties = fits.factors, fits.penalties
     exponents = split_exponents(penalties)
     assert exponents is not None
-    left, shrunk = _basis(point.F, penalties["F"].squares, penalties["F"].rotation)
-    right, other = _basis(point.G, penalties["G"].squares, penalties["G"].rotation)
+    left, shrunk = _basis(point.F, penalties["F"].squares, penalties["F"].turn)
+    right, other = _basis(point.G, penalties["G"].squares, penalties["G"].turn)
     inner = shrunk.mT if point.S is None else shrunk.mT @ point.S
     U, sigma, Vt = xp.linalg.svd(inner @ other, full_matrices=False)
     sigma = sigma * fits.inside
@@ -70,7 +70,7 @@ def split(fits: Fits) -> Fits:
         changes["S"] = sizes["S"][:, :, None] * eye
     turn = xp.broadcast_to(eye, U.shape)
     learned = {name: penalties[name].of(sizes[name] ** 2, turn) for name in ("F", "G")}
-    return fits.at(**changes).penalized(**learned)
+    return fits.at(point.with_(**changes)).penalized(**learned)
 
 
 def _basis(factor: Array, squares: Array, turn: Array) -> tuple[Array, Array]:
@@ -86,26 +86,10 @@ def _basis(factor: Array, squares: Array, turn: Array) -> tuple[Array, Array]:
 
 def extrapolate(last: Factors, fits: Fits, share: Array) -> Fits:
     """Fits beyond the present ones by shares (B,), on the lines from the last factors."""
-    point, core = fits.factors, last.S
-    left, right = last.F.mT @ point.F, last.G.mT @ point.G
-    if core is None:
-        one = other = _turn(fits, left + right)
-    else:
-        count = left.shape[0]
-        both = _turn(fits, namespace(left).concat([left, right], axis=0))
-        one, other = both[:count, ...], both[count:, ...]
-        core = one.mT @ core @ other
-    before = replace(last, F=last.F @ one, S=core, G=last.G @ other)
-    changes = {}
-    for name in ("F", "S", "G", "shared", "offset", "random_intercepts"):
-        now = getattr(point, name)
-        if now is not None:
-            changes[name] = now + along(share, now.ndim) * (now - getattr(before, name))
-    for name in ("F", "G"):
-        changes[name] = changes[name] * fits.inside[:, None, :]
-    if core is not None:
-        changes["S"] = changes["S"] * fits.inside[:, None, :] * fits.inside[:, :, None]
-    return fits.at(**changes).updated
+    ahead = fits.factors.interpolate(aligned(last, fits.factors, partial(_turn, fits)), -share)
+    inside = fits.inside[:, None, :]
+    core = None if ahead.S is None else ahead.S * inside * fits.inside[:, :, None]
+    return fits.at(ahead.with_(F=ahead.F * inside, S=core, G=ahead.G * inside)).relearned
 
 
 def _turn(fits: Fits, product: Array) -> Array:
@@ -113,9 +97,7 @@ def _turn(fits: Fits, product: Array) -> Array:
     xp = namespace(product)
     eye = xp.eye(product.shape[-1], dtype=product.dtype)
     size = xp.max(xp.abs(product), axis=(1, 2), keepdims=True)
-    outside = (1.0 - fits.inside)[:, None, :]
-    sets = product.shape[0] // outside.shape[0]
-    return rotation(product + size * eye * xp.concat([outside] * sets, axis=0))
+    return rotation(product + size * eye * (1.0 - fits.inside)[:, None, :])
 
 
 def batchable(recipe: Recipe) -> bool:
@@ -156,35 +138,26 @@ def start_fits(
     points = [_padded(state.factors, width, like) for state in states.values()]
     stacked = tree_map(lambda *parts: xp.stack(list(parts)), *points)
     order = {key: number for number, key in enumerate(states)}
-    own = {name: strengths(name) for name in first.penalties}
+    penalties = {
+        name: (Ridge if name == "S" else Relations)(strengths(name)) for name in first.penalties
+    }
     fits = Fits(
         tree_take(stacked, xp.asarray(np.array([order[key] for key in keys]))),
-        {},
-        numbers([np.arange(width) < recipe.ranks[0] for recipe in chosen]),
-        None if first.shared is None else numbers([recipe.shared or 0.0 for recipe in chosen]),
-        numbers([states[key].intercept_penalty for key in keys]),
-        first.intercept,
-        first.intercept_penalty is None,
+        penalties,
+        shared=None if first.shared is None else numbers([it.shared or 0.0 for it in chosen]),
+        intercept=first.intercept,
+        intercept_penalty=numbers([states[key].intercept_penalty for key in keys]),
+        estimates_pooling=first.intercept_penalty is None,
+        inside=numbers([np.arange(width) < recipe.ranks[0] for recipe in chosen]),
     )
 
-    def started(fits: Fits, smoothing: float) -> Fits:
-        penalties = {
-            name: Ridges(strength)
-            if name == "S"
-            else Relations.initialised(strength, getattr(fits.factors, name), smoothing)
-            for name, strength in own.items()
-        }
-        return replace(fits, penalties=penalties)
-
     # Balanced at little smoothing first, so that ε is set from scales that will last.
-    return started(balance_step(started(fits, 1e-6)), schedule.start_smoothing)
+    return balance_step(fits.initialised(1e-6)).initialised(schedule.start_smoothing)
 
 
 def _padded(point: Factors, width: int, like: Array) -> Factors:
     """Factors with columns of zeros up to a width, the offset an array."""
     xp = namespace(like)
-    core = None if point.S is None else widened(widened(point.S, width).mT, width).mT
+    core = None if point.S is None else padded(padded(point.S, width).mT, width).mT
     offset = xp.full((1,), point.offset, dtype=like.dtype)
-    return replace(
-        point, F=widened(point.F, width), S=core, G=widened(point.G, width), offset=offset
-    )
+    return point.with_(F=padded(point.F, width), S=core, G=padded(point.G, width), offset=offset)

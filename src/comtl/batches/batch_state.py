@@ -2,55 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..arrays import Array, namespace
-from ..arrays.algebra import with_corner
-from ..datafits.gram_datafit import GramDatafit
+from ..datafits.gram_datafit import GramDatafit, GramLocalQuadratic
 from ..engine.feature_step import DENSE_UNKNOWNS
 from ..engine.task_steps import WOODBURY_WIDTH
-from ..factors import Factors
-from .batch_penalties import Relations, Ridges, spectra
+from ..factors import Factors, State
+from ..losses import Squared
+from ..rows.design import Covariance
+from .batch_penalties import spectra
 
 
 @dataclass(frozen=True)
-class Fits:
-    """Factors of B fits, padded to one width by columns of zeros, and their penalties."""
+class Fits(State):
+    """States of B fits, their factors padded to one width by columns of zeros."""
 
-    factors: Factors  # F is (B, P, K) and so on, the offset (B, 1)
-    penalties: dict[str, Any]
-    inside: Array  # (B, K): one for a column of a fit, zero for padding
-    shared: Array | None  # (B,)
-    intercept_penalty: Array  # (B,)
-    intercept: bool
-    estimates_pooling: bool
+    penalties: Mapping[str, Any]
+    shared: Array = None  # (B,), as the next one
+    intercept_penalty: Array = None
+    inside: Array = None  # (B, K): one for a column of a fit, zero for padding
+
+    @property
+    def has_random_intercepts(self) -> bool:
+        """Whether there are intercepts; deviations of fits without stay zero."""
+        return self.intercept
 
     @cached_property
-    def has_random_intercepts(self) -> Array:
+    def _pools(self) -> Array:
         penalty = self.intercept_penalty
         return penalty < float("inf") if self.intercept else penalty < 0.0
 
     @cached_property
-    def double(self) -> Array:
+    def deviates(self) -> Array:
+        penalty = self.intercept_penalty
+        return namespace(penalty).astype(self._pools, penalty.dtype)
+
+    @cached_property
+    def deviation_curvature(self) -> Array:
         """Curvature of the penalty of the deviations; one where there are none."""
         penalty = self.intercept_penalty
         xp = namespace(penalty)
-        return xp.where(self.has_random_intercepts, 2.0 * penalty, xp.ones_like(penalty))
+        return xp.where(self._pools, 2.0 * penalty, xp.ones_like(penalty))
 
-    @cached_property
-    def member(self) -> Array:
-        """One for fits whose tasks have intercepts of their own, zero for the others."""
-        penalty = self.intercept_penalty
-        return namespace(penalty).astype(self.has_random_intercepts, penalty.dtype)
-
-    @cached_property
-    def factor_penalty(self) -> Array:
-        return sum(p.value(getattr(self.factors, name)) for name, p in self.penalties.items())
+    @property
+    def rank(self) -> Array:
+        return namespace(self.inside).sum(self.inside, axis=1)
 
     @property
     def regularizer(self) -> Array:
@@ -59,29 +61,14 @@ class Fits:
         if self.shared is not None:
             total = total + self.shared * xp.sum(point.shared**2, axis=1)
         # Deviations are zero where there are none.
-        return total + 0.5 * self.double * xp.sum(point.random_intercepts**2, axis=1)
-
-    @property
-    def learned(self) -> list[Relations]:
-        return [p for p in self.penalties.values() if not isinstance(p, Ridges)]
-
-    @property
-    def floor(self) -> Array:
-        return sum(p.floor for p in self.learned)
+        return total + 0.5 * self.deviation_curvature * xp.sum(point.random_intercepts**2, axis=1)
 
     @property
     def is_annealed(self) -> Array:
-        one, other = (p.is_annealed for p in self.learned)
-        return one & other
-
-    def at(self, **changes: Array) -> Fits:
-        return replace(self, factors=replace(self.factors, **changes))
-
-    def penalized(self, **changes: Any) -> Fits:
-        return replace(self, penalties={**self.penalties, **changes})
+        return self.penalties["F"].is_annealed & self.penalties["G"].is_annealed
 
     @property
-    def updated(self) -> Fits:
+    def relearned(self) -> Fits:
         """The fits with the relations of both factors brought up to date."""
         F, G, count = self.factors.F, self.factors.G, self.intercept_penalty.shape[0]
         # One decomposition for both, since its time hardly grows with their number.
@@ -99,10 +86,12 @@ class BatchGrams:
 
     gram: Array  # (B, T, P + 1, P + 1), as in GramDatafit
     moment: Array  # (B, T, P + 1)
-    energy: Array  # (B,): weighted sum of squared targets
-    weight: Array  # (B,)
+    total_energy: Array  # (B,): weighted sum of squared targets
+    n_weighted: Array  # (B,)
     basis: Array  # (B, P, P): eigenvectors of the pooled covariance
     spread: Array  # (B, P): its eigenvalues
+
+    loss: ClassVar[Squared] = Squared()
 
     @classmethod
     def of(cls, datafits: Sequence[GramDatafit], fold: np.ndarray) -> BatchGrams:
@@ -126,61 +115,16 @@ class BatchGrams:
             each([fit.covariance.values for fit in datafits]),
         )
 
-    @cached_property
-    def sums(self) -> Array:
-        """Second derivative of the loss by the intercept of each task, (B, T)."""
-        return 2.0 * self.gram[..., -1, -1]
+    @property
+    def covariance(self) -> Covariance:
+        return Covariance(self.basis, self.spread, 0.0)
 
     def product(self, weights: Array) -> Array:
         """Each task's Gram times its own vector, (B, T, P + 1)."""
         return (self.gram @ weights[..., None])[..., 0]
 
-    def quadratic_at(self, point: Factors) -> tuple[Array, Array]:
-        """Gradient of the loss by the weights of each task, (B, T, P + 1), and the loss (B,)."""
-        xp = namespace(self.gram)
-        weights = weights_of(point)
-        product = self.product(weights)
-        value = self.energy + xp.sum(weights * (product - 2.0 * self.moment), axis=(1, 2))
-        return 2.0 * (product - self.moment), value
-
-    def quadratic(self, slope: Array, value: Array, features: Array) -> Quadratics:
-        """Loss by the latent weights and intercept of each task, about a point."""
-        xp = namespace(features)
-        lifted = with_corner(features)
-        fits, tasks, rows, _ = self.gram.shape
-        columns = lifted.shape[2]
-        # All tasks of a fit in one product each time.
-        lifted_gram = xp.reshape(self.gram, (fits, tasks * rows, rows)) @ lifted
-        lifted_gram = xp.reshape(lifted_gram, (fits, tasks, rows, columns)).mT
-        hessian = 2.0 * xp.reshape(lifted_gram, (fits, tasks * columns, rows)) @ lifted
-        return Quadratics(
-            xp.reshape(hessian, (fits, tasks, columns, columns)), slope @ lifted, value
-        )
-
-
-@dataclass(frozen=True)
-class Quadratics:
-    """Loss of many fits by each task's latent weights and intercept."""
-
-    hessian: Array  # (B, T, K + 1, K + 1)
-    gradient: Array  # (B, T, K + 1)
-    value: Array  # (B,)
-
-    def translated(self, old: Factors, new: Factors) -> Quadratics:
-        xp = namespace(self.value)
-        change = (new.intercepts - old.intercepts)[..., None]
-        step = xp.concat([new.loadings - old.loadings, change], axis=-1)
-        gradient = self.gradient + (self.hessian @ step[..., None])[..., 0]
-        # The mean slope over the way, so that what cancels does so in one product.
-        value = self.value + 0.5 * xp.sum((self.gradient + gradient) * step, axis=(1, 2))
-        return Quadratics(self.hessian, gradient, value)
-
-
-def weights_of(point: Factors) -> Array:
-    """Weights of all tasks with their intercepts, (B, T, P + 1)."""
-    xp = namespace(point.F)
-    weights = point.loadings @ point.F.mT + point.shared[:, None, :]
-    return xp.concat([weights, point.intercepts[..., None]], axis=-1)
+    def quadratic_at(self, point: Factors) -> GramLocalQuadratic:
+        return GramLocalQuadratic.at(self, point.task_weights)
 
 
 Part = tuple[slice, int, bool]

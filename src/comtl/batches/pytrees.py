@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from ..arrays import Array, namespace
+from ..arrays.algebra import along
 
 Tree = TypeVar("Tree")
 
@@ -56,8 +57,3 @@ def tree_concat(trees: list[Tree]) -> Tree:
     if len(trees) == 1:
         return trees[0]
     return tree_map(lambda *parts: namespace(parts[0]).concat(list(parts), axis=0), *trees)
-
-
-def along(values: Array, ndim: int) -> Array:
-    """One number a fit, (B,), with axes of length one up to ``ndim``."""
-    return values[(slice(None), *[None] * (ndim - 1))]

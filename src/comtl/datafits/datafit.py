@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, dot, namespace
-from ..arrays.algebra import with_corner
+from ..arrays import Array, namespace
+from ..arrays.algebra import matrix_dot, with_corner
 from ..factors import Factors
 from ..losses import Loss
 from ..rows.design import Covariance
@@ -23,50 +24,58 @@ class TaskQuadratic:
     """Loss as a quadratic of each task's rows latent weights and intercept.
 
     With ``z = xᵀF`` the score of a row is ``z·a_t + b_t``. ``hessian`` (T, k+1, k+1) and
-    ``gradient`` (T, k+1) are those of the loss by ``(a_t, b_t)``, ``value`` is the loss.
+    ``gradient`` (T, k+1) are those of the loss by ``(a_t, b_t)``, ``value`` is the loss. A leading
+    axis may hold many fits.
     """
 
     hessian: Array
     gradient: Array
-    value: float
+    value: Any
 
     @property
     def slopes(self) -> Array:
-        return self.gradient[:, -1]
+        return self.gradient[..., -1]
 
     @property
     def curvatures(self) -> Array:
-        return self.hessian[:, -1, -1]
+        return self.hessian[..., -1, -1]
+
+    def through_core(self, core: Array | None) -> tuple[Array, Array]:
+        """Hessian and gradient by ``(g_t, b_t)``, where the latent weights are ``S g_t``."""
+        if core is None:
+            return self.hessian, self.gradient
+        lift = with_corner(core)
+        wide = lift[..., None, :, :]
+        return wide.mT @ (self.hessian @ wide), self.gradient @ lift
 
     def system(self, core: Array | None, ridge: Array, slope: Array) -> tuple[Array, Array]:
         """Blocks and right side of the Newton step of ``(g_t, b_t)``, of as many as ``ridge`` has.
 
         The latent weights are ``S g_t`` with a core. ``slope`` is the gradient of their penalty.
         """
-        hessian, gradient = self.hessian, self.gradient
-        if core is not None:
-            lift = with_corner(core)
-            hessian, gradient = lift.T @ (hessian @ lift), gradient @ lift
-        size = ridge.shape[0]
-        return hessian[:, :size, :size], -(gradient[:, :size] + slope)
+        hessian, gradient = self.through_core(core)
+        size = ridge.shape[-1]
+        return hessian[..., :size, :size], -(gradient[..., :size] + slope)
 
     def core_sums(self, G: Array, rows: int) -> tuple[Array, Array]:
         """Hessian (K1², K2²) and gradient (K1, K2) by a core of K1 = ``rows`` rows."""
         xp = namespace(G)
-        tasks, width = G.shape
-        matrix = xp.zeros((rows * rows, width * width), dtype=G.dtype)
+        *many, tasks, width = G.shape
+        matrix = xp.zeros((*many, rows * rows, width * width), dtype=G.dtype)
         for first in range(0, tasks, _TASKS):
             last = min(first + _TASKS, tasks)
-            part, blocks = G[first:last, :], self.hessian[first:last, :rows, :rows]
-            pairs = xp.reshape(part[:, :, None] * part[:, None, :], (-1, width * width))
-            matrix = matrix + xp.reshape(blocks, (-1, rows * rows)).T @ pairs
-        return matrix, self.gradient[:, :rows].T @ G
+            part, blocks = G[..., first:last, :], self.hessian[..., first:last, :rows, :rows]
+            pairs = part[..., :, None] * part[..., None, :]
+            pairs = xp.reshape(pairs, (*many, last - first, width * width))
+            blocks = xp.reshape(blocks, (*many, last - first, rows * rows))
+            matrix = matrix + blocks.mT @ pairs
+        return matrix, self.gradient[..., :rows].mT @ G
 
     def translated(self, step: Array) -> TaskQuadratic:
         """Return the same quadratic about the point moved by ``step`` (T, k+1)."""
-        gradient = self.gradient + (self.hessian @ step[:, :, None])[:, :, 0]
+        gradient = self.gradient + (self.hessian @ step[..., None])[..., 0]
         # The mean slope over the way, so that what cancels does so in one product.
-        value = self.value + 0.5 * dot(self.gradient + gradient, step)
+        value = self.value + 0.5 * matrix_dot(self.gradient + gradient, step)
         return TaskQuadratic(self.hessian, gradient, value)
 
 

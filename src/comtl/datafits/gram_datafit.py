@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from ..arrays.algebra import dot, is_one, with_corner, with_ones
+from ..arrays.algebra import is_one, matrix_dot, with_corner, with_ones
 from ..arrays.backends import Array, namespace, on_device, to_numpy
 from ..arrays.segments import local_offsets, segment_gram, segment_sum
 from ..factors import Factors
@@ -86,12 +87,10 @@ class GramDatafit(Datafit):
         """Each task's Gram times its own vector, ``(T, P + 1)``."""
         if self.gram.shape[0] == 1:
             return weights @ self.gram[0, :, :]
-        return (self.gram @ weights[:, :, None])[:, :, 0]
+        return (self.gram @ weights[..., None])[..., 0]
 
     def quadratic_at(self, point: Factors) -> GramLocalQuadratic:
-        xp = namespace(self.gram)
-        weights = point.loadings @ point.F.T + point.shared[None, :]
-        return GramLocalQuadratic(self, xp.concat([weights, point.intercepts[:, None]], axis=1))
+        return GramLocalQuadratic.at(self, point.task_weights)
 
     def with_tasks_pooled(self, labels: np.ndarray, count: int) -> GramDatafit:
         xp = namespace(self.gram)
@@ -113,31 +112,37 @@ class GramDatafit(Datafit):
 
 
 class GramLocalQuadratic(LocalQuadratic):
-    """Derivatives of the squared loss at given weights, one row for each task."""
+    """Derivatives of the squared loss at given weights, one row for each task.
 
-    def __init__(self, datafit: GramDatafit, weights: Array) -> None:
-        self.datafit = datafit
+    A leading axis may hold many fits, in :class:`~comtl.batches.batch_state.BatchGrams`.
+    """
+
+    def __init__(self, datafit: Any, slope: Array, value: Any) -> None:
+        self.datafit, self.slope, self._value = datafit, slope, value
+
+    @classmethod
+    def at(cls, datafit: Any, weights: Array) -> GramLocalQuadratic:
         product = datafit.product(weights)
-        self.slope = 2.0 * (product - datafit.moment)
-        self._value = datafit.total_energy + dot(weights, product - 2.0 * datafit.moment)
+        value = datafit.total_energy + matrix_dot(weights, product - 2.0 * datafit.moment)
+        return cls(datafit, 2.0 * (product - datafit.moment), value)
 
     @property
-    def value(self) -> float:
+    def value(self) -> Any:
         return self._value
 
     @property
     def curvature_sums(self) -> Array:
-        sums = 2.0 * self.datafit.gram[:, -1, -1]
-        return namespace(sums).broadcast_to(sums, (self.datafit.n_tasks,))
+        sums = 2.0 * self.datafit.gram[..., -1, -1]
+        return namespace(sums).broadcast_to(sums, self.slope.shape[:-1])
 
     def gradient(self, loadings: Array) -> tuple[Array, Array]:
-        return self.slope[:, :-1].T @ loadings, self.slope[:, -1]
+        return self.slope[..., :-1].mT @ loadings, self.slope[..., -1]
 
     def normal(self, step: Array, loadings: Array, intercepts: Array) -> tuple[Array, Array]:
         xp = namespace(step)
-        weights = xp.concat([loadings @ step.T, intercepts[:, None]], axis=1)
+        weights = xp.concat([loadings @ step.mT, intercepts[..., None]], axis=-1)
         product = 2.0 * self.datafit.product(weights)
-        return product[:, :-1].T @ loadings, product[:, -1]
+        return product[..., :-1].mT @ loadings, product[..., -1]
 
     def task_gradient(self, features: Array) -> Array:
         return self.slope[:, :-1] @ features
@@ -147,6 +152,7 @@ class GramLocalQuadratic(LocalQuadratic):
         gram, slope = self.datafit.gram, self.slope
         if not is_one(features):
             lifted = with_corner(features)
-            gram, slope = lifted.T @ (gram @ lifted), slope @ lifted
-        size = (self.datafit.n_tasks, *gram.shape[1:])
+            wide = lifted[..., None, :, :]
+            gram, slope = wide.mT @ (gram @ wide), slope @ lifted
+        size = (*self.slope.shape[:-1], *gram.shape[-2:])
         return TaskQuadratic(xp.broadcast_to(2.0 * gram, size), slope, self.value)

@@ -14,7 +14,7 @@ so. See benchmarks/bench_engine.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..arrays import Array, namespace
@@ -96,27 +96,30 @@ def extrapolate(last: Factors, state: State, share: float) -> State:
     """State on the line from the last factors, rotated to match where penalties allow it."""
     point = state.factors
     if can_rotate(state):
-        left, core, right = last.F.T @ point.F, last.S, last.G.T @ point.G
-        if core is None:
-            left = right = rotation(left + right)
-        else:
-            left, right = rotation(left), rotation(right)
-            core = left.T @ core @ right
-        last = last.with_(F=last.F @ left, S=core, G=last.G @ right)
-    ahead: dict[str, Any] = {}
-    for name in ("F", "S", "G", "shared", "offset", "random_intercepts"):
-        now = getattr(point, name)
-        if now is not None and name not in state.fixed:
-            ahead[name] = now + share * (now - getattr(last, name))
+        last = aligned(last, point)
+    held = {name: getattr(point, name) for name in state.fixed}
+    ahead = point.interpolate(last.with_(**held), -share)
     for name, penalty in state.learned.items():
-        ahead[name] = penalty.prox(ahead[name], 0.0)
-    state = state.at(point.with_(**ahead))
+        ahead = ahead.with_(**{name: penalty.prox(getattr(ahead, name), 0.0)})
+    state = state.at(ahead)
     for name in state.learned:
         state = state.updated(name)
     return state
 
 
+def aligned(last: Factors, point: Factors, turn: Callable[[Array], Array] | None = None) -> Factors:
+    """Last factors, turned to match the present ones by ``turn`` of their inner products."""
+    turn = turn or rotation
+    left, core, right = last.F.mT @ point.F, last.S, last.G.mT @ point.G
+    if core is None:
+        left = right = turn(left + right)
+    else:
+        left, right = turn(left), turn(right)
+        core = left.mT @ core @ right
+    return last.with_(F=last.F @ left, S=core, G=last.G @ right)
+
+
 def rotation(product: Array) -> Array:
-    """Orthogonal matrix nearest to a small square one."""
+    """Orthogonal matrix nearest to a small square one, or to each of many."""
     left, _, right = namespace(product).linalg.svd(product)
     return left @ right

@@ -109,12 +109,7 @@ def _sweep(
         before, state = state, line_search(datafit, state, state.at(point))
         quadratic = _moved(datafit, quadratic, before, state)
     # From here on the weights stay, and with them the loss.
-    state = balance_step(state)
-    lower = {
-        name: penalty.annealed(getattr(state.factors, name), schedule.shrink, schedule.smoothing)
-        for name, penalty in state.penalties.items()
-    }
-    state = state.with_(penalties=lower)
+    state = balance_step(state).annealed(schedule.shrink, schedule.smoothing)
     return update_pooling(datafit, state, quadratic), quadratic.value, solvers
 
 

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays import Array, namespace, with_ones
-from ..arrays.algebra import block_matrix, solve_symmetric
+from ..arrays.algebra import along, block_matrix, choose, solve_symmetric, task_sums
 from ..datafits.datafit import Datafit, FeaturePenalty, LocalQuadratic
 from ..factors import Factors, State
 from ..solvers import Solution
 from ..solvers.conjugate_gradient import conjugate_gradient
 from ..solvers.proximal import proximal_gradient
+from ..solvers.small_blocks import paired
 from ..solvers.sylvester import TwoTermSylvester
 from .memberships import BlockStep, feature_moves
 from .recipe import InnerTolerance
@@ -52,18 +53,20 @@ def feature_step(
         _, sums = fresh.gradient(system.loadings[:, :0])
         point = intercept_step(sums, fresh.curvature_sums, state.at(moved))
         return point, Solution(step, "sylvester")
-    return _by_conjugate_gradients(system, inner)
+    solution = solve_by_conjugate_gradients(system, inner)
+    return system.moved(solution.value), solution
 
 
-def _by_conjugate_gradients(system: FeatureSystem, inner: InnerTolerance) -> BlockStep:
-    solution = conjugate_gradient(
+def solve_by_conjugate_gradients(system: FeatureSystem, inner: InnerTolerance) -> Solution:
+    """Step of all unknowns."""
+    return conjugate_gradient(
         system.operator,
         system.right(),
         preconditioner=system.preconditioner(inner.tol),
         tol=inner.tol,
         max_iter=inner.max_iter,
+        many=bool(system.many),
     )
-    return system.moved(solution.value), solution
 
 
 def _proximal_feature_step(
@@ -88,37 +91,47 @@ def shared_step(
     datafit: Datafit, expansion: LocalQuadratic, state: State, inner: InnerTolerance
 ) -> BlockStep:
     """Minimise over the shared part and the intercepts, the factors held."""
-    system = FeatureSystem(datafit, expansion, state, factor=False)
-    return _by_conjugate_gradients(system, inner)
+    system = FeatureSystem(datafit, expansion, state, 0)
+    solution = solve_by_conjugate_gradients(system, inner)
+    return system.moved(solution.value), solution
 
 
-def feature_mixing(state: State, *, factor: bool = True) -> Array:
-    """How each task mixes the unknown columns: those of ``F``, then the shared part."""
-    loadings = state.factors.loadings if factor else state.factors.loadings[:, :0]
+def feature_mixing(state: State, width: int | None = None) -> Array:
+    """How each task mixes the unknown columns: the first of ``F``, then the shared part."""
+    loadings = state.factors.loadings
+    loadings = loadings if width is None else loadings[..., :width]
     return loadings if state.shared is None else with_ones(loadings)
 
 
 class FeatureSystem:
-    """Normal equations of ``(F, w0, b)``, or of ``(w0, b)``, as an operator on one flat vector."""
+    """Normal equations of ``(F, w0, b)`` as an operator on one flat vector.
+
+    Of ``F`` the first ``width`` columns are unknown, all unless it is given. A leading axis may
+    hold many fits; deviations of the intercepts of fits without are zero throughout.
+    """
 
     def __init__(
-        self, datafit: Datafit, expansion: LocalQuadratic, state: State, *, factor: bool = True
+        self, datafit: Any, expansion: LocalQuadratic, state: State, width: int | None = None
     ) -> None:
-        point = state.factors
+        point, penalty = state.factors, state.penalties["F"]
         self.xp = namespace(point.F)
         self.datafit, self.expansion, self.state = datafit, expansion, state
-        self.width = point.F.shape[1] if factor else 0
-        self.loadings = feature_mixing(state, factor=factor)
-        self.rotation = state.penalties["F"].rotation(point.F) if factor else None
+        *self.many, self.rows, columns = point.F.shape
+        self.width = columns if width is None else width
+        self.loadings = feature_mixing(state, self.width)
+        self.rotation = penalty.rotation(point.F) if self.width else None
         self.spectrum: Array | None = None
         if self.rotation is not None:
             # Turned further, so that the two-term equation has columns that do not meet.
             self.spectrum, further = self.xp.linalg.eigh(self._small(self._turned(self.loadings)))
             self.rotation = self.rotation @ further
             self.loadings = self._turned(self.loadings)
-        self.rows, self.columns = datafit.n_features, self.loadings.shape[1]
-        self.tasks = datafit.n_tasks
-        self.alpha, self.low_rank = state.penalties["F"].curvature(point.F)
+        self.tasks, self.columns = self.loadings.shape[-2:]
+        self.alpha, low_rank = penalty.curvature(point.F)
+        self.low_rank = low_rank[..., : min(self.width, low_rank.shape[-1])]
+        self.shared = None if state.shared is None else 2.0 * along(state.shared, 3)
+        self.deviates = along(state.deviates, 2)
+        self.pooling = along(state.deviation_curvature, 2)
 
     def _turned(self, matrix: Array) -> Array:
         """Columns of ``F`` as the penalty sees them, the shared one as it is."""
@@ -128,22 +141,22 @@ class FeatureSystem:
 
     def flat(self, matrix: Array, deviations: Array, offset: Array) -> Array:
         xp = self.xp
-        parts = [xp.reshape(matrix, (-1,))]
+        parts = [xp.reshape(matrix, (*self.many, -1))]
         if self.state.has_random_intercepts:
             parts.append(deviations)
         if self.state.intercept:
-            parts.append(xp.reshape(offset, (1,)))
-        return xp.concat(parts)
+            parts.append(offset[..., None])
+        return xp.concat(parts, axis=-1)
 
     def unpack(self, flat: Array) -> tuple[Array, Array, Array]:
         """Matrix, deviations and offset of a flat vector."""
         xp = self.xp
         count = self.rows * self.columns
-        matrix = xp.reshape(flat[:count], (self.rows, self.columns))
-        deviations = xp.zeros(self.tasks, dtype=flat.dtype)
+        matrix = xp.reshape(flat[..., :count], (*self.many, self.rows, self.columns))
+        deviations = xp.zeros((*self.many, self.tasks), dtype=flat.dtype)
         if self.state.has_random_intercepts:
-            deviations = flat[count : count + self.tasks]
-        offset = flat[-1] if self.state.intercept else xp.zeros((), dtype=flat.dtype)
+            deviations = flat[..., count : count + self.tasks]
+        offset = flat[..., -1] if self.state.intercept else xp.zeros(self.many, dtype=flat.dtype)
         return matrix, deviations, offset
 
     def right(self) -> Array:
@@ -152,31 +165,33 @@ class FeatureSystem:
         loadings = self.loadings if self.rotation is None else feature_mixing(state)
         matrix, sums = self.expansion.gradient(loadings)
         if self.width:
-            matrix[:, : self.width] += state.penalties["F"].gradient(point.F)
+            slope = state.penalties["F"].gradient(point.F)
+            matrix[..., : self.width] += slope[..., : self.width]
             matrix = matrix if self.rotation is None else self._turned(matrix)
-        if state.shared is not None:
-            matrix[:, self.width :] += 2.0 * state.shared * point.shared[:, None]
+        if self.shared is not None:
+            matrix[..., self.width :] += self.shared * point.shared[..., None]
         flat = self._with_pooling(matrix, sums, point.random_intercepts)
         flat *= -1.0
         return flat
 
     def _with_pooling(self, matrix: Array, sums: Array, deviations: Array) -> Array:
         """Flat derivatives from those of the loss by the intercepts, and the deviations."""
-        offset = self.xp.sum(sums)
+        offset = self.xp.sum(sums, axis=-1)
         if self.state.has_random_intercepts:
-            sums = sums + 2.0 * self.state.intercept_penalty * deviations
+            sums = self.deviates * sums + self.pooling * deviations
         return self.flat(matrix, sums, offset)
 
     def operator(self, flat: Array) -> Array:
         """Hessian applied to a flat vector."""
         matrix, deviations, offset = self.unpack(flat)
-        image, sums = self.expansion.normal(matrix, self.loadings, deviations + offset)
+        intercepts = deviations + offset[..., None]
+        image, sums = self.expansion.normal(matrix, self.loadings, intercepts)
         if self.width:
-            factor = matrix[:, : self.width]
-            image[:, : self.width] += self.alpha * factor
-            image[:, : self.width] -= self.low_rank @ (self.low_rank.T @ factor)
-        if self.state.shared is not None:
-            image[:, self.width :] += 2.0 * self.state.shared * matrix[:, self.width :]
+            factor = matrix[..., : self.width]
+            image[..., : self.width] += self.alpha * factor
+            image[..., : self.width] -= self.low_rank @ (self.low_rank.mT @ factor)
+        if self.shared is not None:
+            image[..., self.width :] += self.shared * matrix[..., self.width :]
         return self._with_pooling(image, sums, deviations)
 
     def sylvester(self) -> TwoTermSylvester:
@@ -186,8 +201,8 @@ class FeatureSystem:
 
     def _small(self, loadings: Array) -> Array:
         """Sum over tasks of what their rows weigh, between columns of ``F``."""
-        loadings = loadings[:, : self.width]
-        return loadings.T @ (self.expansion.curvature_sums[:, None] * loadings)
+        loadings = loadings[..., : self.width]
+        return loadings.mT @ (self.expansion.curvature_sums[..., None] * loadings)
 
     def preconditioner(self, tol: float = 1e-6) -> Callable[[Array], Array]:
         """Approximate inverse, for a residual that is to fall by ``tol``."""
@@ -203,12 +218,12 @@ class FeatureSystem:
     def _by_rows(self, tol: float) -> Callable[[Array], Array] | None:
         """All unknowns by the rows' inner products."""
         state = self.state
-        if not self.columns:
+        if self.many or not self.columns:
             return None
         penalty = FeaturePenalty(
             self.alpha,
-            self.low_rank if self.width else self.low_rank[:, :0],
-            float("inf") if state.shared is None else 2.0 * state.shared,
+            self.low_rank,
+            float("inf") if self.shared is None else self.shared,
             self._level(),
             state.intercept,
         )
@@ -220,62 +235,73 @@ class FeatureSystem:
 
     def _by_parts(self) -> Callable[[Array], Array]:
         """Sylvester for ``F``, ridge for ``w0``, diagonal for the rest."""
-        xp, state = self.xp, self.state
-        sums = self.expansion.curvature_sums
-        total = float(xp.sum(sums)) or 1.0
-        diagonal = sums + 2.0 * state.intercept_penalty
+        xp, sums = self.xp, self.expansion.curvature_sums
+        total = task_sums(sums)
+        total = choose(total > 0.0, total, 0.0 * total + 1.0)
+        diagonal = sums + self.pooling
         factor = self.sylvester() if self.width else None
         shared = None
-        if state.shared is not None:
-            small = xp.full((1, 1), total, dtype=sums.dtype)
-            empty = xp.zeros((self.rows, 0), dtype=sums.dtype)
-            shared = TwoTermSylvester(self.datafit.covariance, small, 2.0 * state.shared, empty)
+        if self.shared is not None:
+            small = along(total, 3) * xp.ones((1, 1), dtype=sums.dtype)
+            empty = xp.zeros((*self.many, self.rows, 0), dtype=sums.dtype)
+            shared = TwoTermSylvester(self.datafit.covariance, small, self.shared, empty)
 
         def apply(flat: Array) -> Array:
             matrix, deviations, offset = self.unpack(flat)
             parts = []
             if factor is not None:
-                parts.append(xp.reshape(factor(matrix[:, : self.width]), (self.rows, -1)))
+                parts.append(factor(matrix[..., : self.width]))
             if shared is not None:
-                parts.append(shared(matrix[:, self.width :]))
-            solved = xp.concat(parts, axis=1) if parts else matrix
+                parts.append(shared(matrix[..., self.width :]))
+            solved = xp.concat(parts, axis=-1) if parts else matrix
             return self.flat(solved, deviations / diagonal, offset / total)
 
         return apply
 
     def matrix(self) -> Array:
         """Explicit Hessian."""
-        xp, state, P, k = self.xp, self.state, self.rows, self.columns
-        eye = xp.eye(P, dtype=self.loadings.dtype)
+        xp, P, k, M = self.xp, self.rows, self.columns, self.loadings
+        eye, own = xp.eye(P, dtype=M.dtype), xp.eye(k, dtype=M.dtype)
         hessian = self.expansion.task_quadratic(eye).hessian
-        M, tasks = self.loadings, self.tasks
-        pairs = xp.reshape(M[:, :, None] * M[:, None, :], (tasks, k * k))
-        moments = xp.reshape(hessian[:, :P, :P], (self.tasks, P * P))
-        blocks = xp.reshape(moments.T @ pairs, (P, P, k, k))
-        ridge = xp.full(k, 2.0 * (state.shared or 0.0), dtype=eye.dtype)
-        inside = xp.astype(xp.arange(k) < self.width, eye.dtype)
-        factor = self.alpha * eye - self.low_rank @ self.low_rank.T
-        penalty = factor[:, :, None] * inside + eye[:, :, None] * (ridge * (1.0 - inside))
-        blocks = blocks + penalty[:, :, :, None] * xp.eye(k, dtype=eye.dtype)
-        slopes = xp.reshape(xp.permute_dims(blocks, (0, 2, 1, 3)), (P * k, P * k))
-        if not state.intercept:
+        tasks = (*self.many, self.tasks)
+        pairs = xp.reshape(M[..., :, None] * M[..., None, :], (*tasks, k * k))
+        blocks = xp.reshape(hessian[..., :P, :P], (*tasks, P * P)).mT @ pairs
+        inside = xp.astype(xp.arange(k) < self.width, own.dtype)
+        penalty = self.alpha * eye - self.low_rank @ self.low_rank.mT
+        blocks = blocks + self._products(penalty, inside * own)
+        if self.shared is not None:
+            blocks = blocks + self._products(self.shared * eye, (1.0 - inside) * own)
+        slopes = paired(blocks, P, k)
+        if not self.state.intercept:
             return slopes
-        cross = hessian[:, :P, P][:, :, None] * M[:, None, :]
-        cross = xp.reshape(cross, (tasks, P * k)).T
-        sums = hessian[:, P, P]
-        edges, corner = xp.sum(cross, axis=1)[:, None], xp.reshape(xp.sum(sums), (1, 1))
-        if state.has_random_intercepts:
-            diagonal = xp.eye(self.tasks, dtype=eye.dtype) * (sums + 2.0 * state.intercept_penalty)
-            corner = block_matrix([[diagonal, sums[:, None]], [sums[None, :], corner]])
-            edges = xp.concat([cross, edges], axis=1)
-        return block_matrix([[slopes, edges], [edges.T, corner]])
+        cross = hessian[..., :P, P][..., :, None] * M[..., None, :]
+        cross = xp.reshape(cross, (*tasks, P * k))
+        sums = hessian[..., P, P]
+        edges = xp.sum(cross, axis=-2, keepdims=True)
+        corner = xp.sum(sums, axis=-1)[..., None, None]
+        if self.state.has_random_intercepts:
+            sums = self.deviates * sums
+            diagonal = (sums + self.pooling)[..., None] * xp.eye(self.tasks, dtype=M.dtype)
+            corner = block_matrix([[diagonal, sums[..., None]], [sums[..., None, :], corner]])
+            edges = xp.concat([along(self.state.deviates, 3) * cross, edges], axis=-2)
+        return block_matrix([[slopes, edges.mT], [edges, corner]])
+
+    def _products(self, left: Array, right: Array) -> Array:
+        """Products of all entries of one matrix, or of each of many, with all of another."""
+        left = self.xp.reshape(left, (*self.many, -1, 1))
+        return left * self.xp.reshape(right, (1, -1))
+
+    def steps(self, flat: Array) -> dict[str, Any]:
+        """Changes of the unknowns by name."""
+        matrix, deviations, offset = self.unpack(flat)
+        steps = {"random_intercepts": deviations, "offset": along(offset, 2)}
+        if self.width:
+            step = matrix[..., : self.width]
+            steps["F"] = step if self.rotation is None else step @ self.rotation.T
+        if self.shared is not None:
+            steps["shared"] = matrix[..., -1]
+        return steps
 
     def moved(self, flat: Array) -> Factors:
-        matrix, deviations, offset = self.unpack(flat)
-        steps: dict[str, Any] = {"random_intercepts": deviations, "offset": float(offset)}
-        if self.width:
-            step = matrix[:, : self.width]
-            steps["F"] = step if self.rotation is None else step @ self.rotation.T
-        if self.state.shared is not None:
-            steps["shared"] = matrix[:, -1]
-        return self.state.factors.plus(**steps)
+        steps = self.steps(flat)
+        return self.state.factors.plus(**{**steps, "offset": float(steps["offset"])})

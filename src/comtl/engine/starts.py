@@ -27,15 +27,9 @@ def start_state(
     factors: Factors | None = None,
 ) -> State:
     """Return the starting state: from given factors, or by ``init`` after the pooled parts."""
-    bare = bare_state(datafit, recipe, like=like, init=init, seed=seed, factors=factors)
-
-    def state_at(point: Factors, smoothing: float) -> State:
-        penalties = bare.penalties.items()
-        started = {k: p.initialised(getattr(point, k), smoothing) for k, p in penalties}
-        return bare.with_(factors=point, penalties=started)
-
+    state = bare_state(datafit, recipe, like=like, init=init, seed=seed, factors=factors)
     # Balanced at little smoothing first, so that ε is set from scales that will last.
-    return state_at(balance_step(state_at(bare.factors, 1e-6)).factors, schedule.start_smoothing)
+    return balance_step(state.initialised(1e-6)).initialised(schedule.start_smoothing)
 
 
 def bare_state(

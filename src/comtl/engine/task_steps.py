@@ -6,10 +6,13 @@ the new factors with the solution that led there.
 
 from __future__ import annotations
 
-from ..arrays import Array, namespace
-from ..arrays.algebra import solve_symmetric
-from ..datafits.datafit import Datafit, TaskQuadratic
+from typing import Any
+
+from ..arrays import Array, namespace, positive
+from ..arrays.algebra import along, choose, solve_symmetric, task_sums
+from ..datafits.datafit import TaskQuadratic
 from ..factors import Factors, State, padded
+from ..penalties import Penalty
 from ..solvers import Solution
 from ..solvers.conjugate_gradient import conjugate_gradient
 from ..solvers.proximal import proximal_gradient
@@ -30,24 +33,9 @@ WOODBURY_WIDTH = 12
 def task_step(quadratic: TaskQuadratic, state: State, inner: InnerTolerance) -> BlockStep:
     """Minimise over ``G`` and the deviations of the intercepts."""
     point, penalty = state.factors, state.penalties["G"]
-    xp = namespace(point.G)
-    width = point.G.shape[1]
-    alpha, low = penalty.curvature(point.G)
-    if 0 < low.shape[1] < width:
-        # With fewer tasks than columns the relation has fewer directions than a block unknowns.
-        low = padded(low, width)
-    slope, core = penalty.gradient(point.G), point.S
+    xp, width = namespace(point.G), point.G.shape[1]
     rotation = penalty.rotation(point.G)
-    if rotation is not None:
-        slope, core = slope @ rotation, rotation if core is None else core @ rotation
-    ridge = xp.full(width, alpha, dtype=slope.dtype)
-    if penalty.smooth:
-        ridge, slope = _with_deviations(state, ridge, slope)
-    narrow = low.shape[1] == width and width <= WOODBURY_WIDTH
-    hessian, right = quadratic.system(core, ridge, slope)
-    if penalty.smooth and (narrow or not low.shape[1]):
-        solution = solve_coupled_blocks(hessian, low, ridge, right)
-        return _tasks_moved(state, solution, rotation)
+    hessian, low, ridge, right = task_system(quadratic, state, width, rotation)
     if not penalty.smooth:
         # None of these penalties couples tasks, so each has its own length of step.
         steepest = xp.linalg.eigvalsh(regular(hessian, ridge))[:, -1:]
@@ -61,25 +49,61 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: InnerTolerance) -> 
             max_iter=inner.max_iter,
         )
         return point.with_(G=solution.value), solution
-    inverse = xp.linalg.inv(regular(hessian, ridge))
-    solution = conjugate_gradient(
+    narrow = low.shape[1] == width and width <= WOODBURY_WIDTH
+    if narrow or not low.shape[1]:
+        solution = solve_coupled_blocks(hessian, low, ridge, right)
+    else:
+        solution = solve_by_conjugate_gradients(hessian, low, ridge, right, width, inner)
+    return _tasks_moved(state, solution, rotation)
+
+
+def task_system(
+    quadratic: TaskQuadratic, state: State, width: int, rotation: Array | None = None
+) -> tuple[Array, Array, Array, Array]:
+    """Blocks, low-rank part, ridge and right side of the step of the first columns of ``G``."""
+    point, penalty = state.factors, state.penalties["G"]
+    xp, columns = namespace(point.G), point.G.shape[-1]
+    alpha, low = penalty.curvature(point.G)
+    if low.shape[-1]:
+        # With fewer tasks than columns the relation has fewer directions than a block unknowns.
+        low = padded(low, width)
+    slope, core = penalty.gradient(point.G)[..., :width], point.S
+    if rotation is not None:
+        slope, core = slope @ rotation, rotation if core is None else core @ rotation
+    elif width < columns:
+        core = (xp.eye(columns, dtype=slope.dtype)[None, ...] if core is None else core)[
+            ..., :width
+        ]
+    ridge = (alpha + xp.zeros_like(slope[..., :1, :]))[..., 0, :]
+    if penalty.smooth:
+        ridge, slope = _with_deviations(state, ridge, slope)
+    hessian, right = quadratic.system(core, ridge, slope)
+    return hessian, low, ridge, right
+
+
+def solve_by_conjugate_gradients(
+    hessian: Array, low: Array, ridge: Array, right: Array, width: int, inner: InnerTolerance
+) -> Solution:
+    """Solve blocks that the relation couples, preconditioned by each block alone."""
+    inverse = namespace(right).linalg.inv(regular(hessian, ridge))
+    return conjugate_gradient(
         coupled_blocks(hessian, low, ridge, width),
         right,
-        preconditioner=lambda r: (inverse @ r[:, :, None])[:, :, 0],
+        preconditioner=lambda r: (inverse @ r[..., None])[..., 0],
         tol=inner.tol,
         max_iter=inner.max_iter,
+        many=right.ndim > 2,
     )
-    return _tasks_moved(state, solution, rotation)
 
 
 def _with_deviations(state: State, ridge: Array, slope: Array) -> tuple[Array, Array]:
     """Diagonal and gradient of the penalty by the weights of a task, and by its deviation."""
     if not state.has_random_intercepts:
         return ridge, slope
-    xp, double = namespace(slope), 2.0 * state.intercept_penalty
-    pooled = double * state.factors.random_intercepts[:, None]
-    both = xp.concat([ridge, xp.full(1, double, dtype=slope.dtype)])
-    return both, xp.concat([slope, pooled], axis=1)
+    xp, pooling = namespace(slope), along(state.deviation_curvature, 2)
+    pooled = (pooling * state.factors.random_intercepts)[..., None]
+    both = xp.concat([ridge, pooling + xp.zeros_like(ridge[..., :1])], axis=-1)
+    return both, xp.concat([slope, pooled], axis=-1)
 
 
 def _tasks_moved(state: State, solution: Solution, rotation: Array | None) -> BlockStep:
@@ -126,11 +150,7 @@ def core_step(quadratic: TaskQuadratic, state: State, inner: InnerTolerance) -> 
     point, penalty = state.factors, state.penalties["S"]
     xp = namespace(point.G)
     K1, K2 = point.S.shape
-    matrix, gradient = quadratic.core_sums(point.G, K1)
-    matrix = paired(matrix, K1, K2)
-    alpha, _ = penalty.curvature(point.S)
-    matrix = matrix + alpha * xp.eye(K1 * K2, dtype=matrix.dtype)
-    gradient = gradient + penalty.gradient(point.S)
+    matrix, gradient, alpha = core_system(quadratic, point.G, point.S, penalty)
     if penalty.smooth:
         step = solve_symmetric(matrix, -xp.reshape(gradient, (-1,)), floor=alpha)
         return point.plus(S=xp.reshape(step, (K1, K2))), Solution(step, "dense")
@@ -144,17 +164,31 @@ def core_step(quadratic: TaskQuadratic, state: State, inner: InnerTolerance) -> 
     return point.with_(S=solution.value), solution
 
 
+def core_system(
+    quadratic: TaskQuadratic, G: Array, core: Array, penalty: Penalty
+) -> tuple[Array, Array, Any]:
+    """Hessian and gradient by a core, and the penalty's part of the diagonal."""
+    *_, K1, K2 = core.shape
+    matrix, gradient = quadratic.core_sums(G, K1)
+    alpha, _ = penalty.curvature(core)
+    eye = namespace(G).eye(K1 * K2, dtype=G.dtype)
+    return paired(matrix, K1, K2) + alpha * eye, gradient + penalty.gradient(core), alpha
+
+
 def intercept_step(slopes: Array, curvatures: Array, state: State) -> Factors:
     """Minimise over offset and deviations, given each task's summed derivatives."""
     point = state.factors
     if not state.intercept:
         return point
-    xp, double = namespace(slopes), 2.0 * state.intercept_penalty
+    xp = namespace(slopes)
     change, share = xp.zeros_like(slopes), xp.ones_like(slopes)
     if state.has_random_intercepts:
-        change, share = _deviation_change(slopes, curvatures, state), double / (curvatures + double)
-    stiffness = float(xp.sum(curvatures * share))
-    move = -float(xp.sum(slopes - curvatures * change)) / stiffness if stiffness > 0.0 else 0.0
+        deviates, pooling = along(state.deviates, 2), along(state.deviation_curvature, 2)
+        change = deviates * _deviation_change(slopes, curvatures, state)
+        share = (pooling + (1.0 - deviates) * curvatures) / (curvatures + pooling)
+    stiffness, slope = task_sums(curvatures * share), task_sums(slopes - curvatures * change)
+    stiff, none = stiffness > 0.0, 0.0 * stiffness
+    move = along(choose(stiff, -slope / choose(stiff, stiffness, none + 1.0), none), 2)
     return point.plus(offset=move, random_intercepts=-change - (1.0 - share) * move)
 
 
@@ -168,42 +202,46 @@ def deviation_step(slopes: Array, curvatures: Array, state: State) -> Factors:
 
 def _deviation_change(slopes: Array, curvatures: Array, state: State) -> Array:
     """Way of each deviation down to its minimum, the offset held."""
-    double = 2.0 * state.intercept_penalty
-    return (slopes + double * state.factors.random_intercepts) / (curvatures + double)
+    pooling = along(state.deviation_curvature, 2)
+    return (slopes + pooling * state.factors.random_intercepts) / (curvatures + pooling)
 
 
-def intercept_pooling(quadratic: TaskQuadratic, datafit: Datafit, state: State) -> float:
+def intercept_pooling(quadratic: TaskQuadratic, datafit: Any, state: State) -> Any:
     """Estimate the penalty of the deviations, noise over variance, from the residuals at hand.
 
     A one-way random-effects moment estimate (DerSimonian and Laird) on the working residuals
     with the tasks' present deviations put back. Infinite where they show no spread beyond noise.
     """
-    point = state.factors
-    if not state.intercept or datafit.n_tasks == 1:
-        return float("inf")
+    point, loss = state.factors, datafit.loss
     xp = namespace(point.random_intercepts)
     slopes, sums = quadratic.slopes, quadratic.curvatures
-    P, T, loss = datafit.n_features, datafit.n_tasks, datafit.loss
-    rows = loss.effective_rows(datafit.n_weighted, float(xp.sum(sums)))
+    P, T = point.F.shape[-2], sums.shape[-1]
+    none, total = xp.zeros_like(sums), task_sums(sums)
+    one = 0.0 * total + 1.0
+    if not state.intercept or T == 1:
+        return float("inf") * one
+    rows = loss.effective_rows(datafit.n_weighted, total)
     # A task whose labels are all beyond doubt has next to no curvature left, and no say.
-    clear = sums > 1e-6 * rows / T
+    clear = sums > along(1e-6 * rows / T, 2)
     safe = xp.where(clear, sums, xp.ones_like(sums))
     shifts, sums = loss.group_optimum(slopes, safe)
-    sums = xp.where(clear, sums, xp.zeros_like(sums))
+    sums = xp.where(clear, sums, none)
     means = point.random_intercepts + shifts
-    total = float(xp.sum(sums))
-    df = rows - T
-    if df <= 0.0 or not total > 0.0:
-        return float("inf")
+    total, df = task_sums(sums), rows - T
+    estimable = (df > 0.0) & (total > 0.0)
+    total, df = choose(estimable, total, one), choose(estimable, df, one)
     # The factors have taken their share of the noise: at most so many numbers, penalised ones.
-    rank = 0 if state.fixed >= {"F", "G"} else min(point.F.shape[1], point.G.shape[1])
+    rank = state.rank
     taken = rank * (P + T - rank) + (P if state.shared is not None else 0)
-    df = max(df - taken, 0.75 * df)
-    center = float(xp.sum(sums * means)) / total
-    between = float(xp.sum(sums * (means - center) ** 2))
+    df = choose(df - taken > 0.75 * df, df - taken, 0.75 * df)
+    center = along(task_sums(sums * means) / total, 2)
+    between = task_sums(sums * (means - center) ** 2)
     # For squared loss 2·value is Σ h e²; what the task means explain of it is taken off.
-    within = 2.0 * quadratic.value - float(xp.sum(xp.where(clear, slopes**2 / safe, 0.0 * safe)))
-    noise = loss.dispersion(max(within, 0.0), df)
-    spread = total - float(xp.sum(sums**2)) / total
-    variance = (between - (T - 1) * noise) / spread if spread > 0.0 else 0.0
-    return noise / (2.0 * variance) if variance > 0.0 else float("inf")
+    within = 2.0 * quadratic.value - task_sums(xp.where(clear, slopes**2 / safe, none))
+    noise = loss.dispersion(positive(within), df)
+    spread = total - task_sums(sums**2) / total
+    estimable = estimable & (spread > 0.0)
+    variance = (between - (T - 1) * noise) / choose(estimable, spread, one)
+    estimable = estimable & (variance > 0.0)
+    estimate = noise / (2.0 * choose(estimable, variance, one))
+    return choose(estimable, estimate, float("inf") * one)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from ..arrays import Array, dot, namespace, positive
+from ..arrays.algebra import matrix_dot
 from ..saving.registry import saved
 from .penalty import Penalty
 
@@ -28,7 +29,7 @@ class Ridge(Penalty):
     spectral_power: ClassVar[float | None] = 2.0
 
     def value(self, factor: Array) -> float:
-        return self.strength * dot(factor, factor)
+        return self.strength * matrix_dot(factor, factor)
 
     def whitening(self, factor: Array) -> Array | None:
         xp = namespace(factor)

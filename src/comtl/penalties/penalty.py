@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from ..arrays import Array, namespace
+from ..arrays.algebra import along
 from .relations import Relation, leading_square
 
 LEAST = 1e-10
@@ -26,7 +27,10 @@ LEAST = 1e-10
 
 @dataclass(frozen=True)
 class Penalty(ABC):
-    """Penalty ``strength · p(Q)`` on a factor ``Q``, one row for each feature or task."""
+    """Penalty ``strength · p(Q)`` on a factor ``Q``, one row for each feature or task.
+
+    In a batch of fits strengths and factors have a leading axis.
+    """
 
     strength: float
 
@@ -51,8 +55,8 @@ class Penalty(ABC):
     def curvature(self, factor: Array) -> tuple[float, Array]:
         """Return ``(α, N)`` of the smooth part's Hessian; ``factor`` gives size and namespace."""
         xp = namespace(factor)
-        alpha = self.smooth_curvature * self.strength
-        return alpha, xp.zeros((factor.shape[0], 0), dtype=factor.dtype)
+        alpha = self.smooth_curvature * along(self.strength, factor.ndim)
+        return alpha, xp.zeros((*factor.shape[:-1], 0), dtype=factor.dtype)
 
     def rotation(self, factor: Array) -> Array | None:
         """``B`` such that the Hessian acts on ``Z`` of a step ``Z Bᵀ``; None where it is one."""
@@ -60,7 +64,7 @@ class Penalty(ABC):
 
     def gradient(self, factor: Array) -> Array:
         """Gradient of the smooth part."""
-        return self.smooth_curvature * self.strength * factor
+        return self.smooth_curvature * along(self.strength, factor.ndim) * factor
 
     def prox(self, factor: Array, step: Array | float) -> Array:
         """Proximal step of the part that is not smooth; ``step`` is a length, or one a row."""
