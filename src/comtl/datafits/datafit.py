@@ -19,6 +19,15 @@ _TASKS = 4096
 """Tasks summed up at a time."""
 
 
+def by_factors(hessian: Array, gradient: Array, left: Array | None) -> tuple[Array, Array]:
+    """Hessians and gradients by ``(g_t, b_t)`` from those by weights ``left @ g_t``."""
+    if left is None:
+        return hessian, gradient
+    lift = with_corner(left)
+    wide = lift[..., None, :, :]
+    return wide.mT @ (hessian @ wide), gradient @ lift
+
+
 @dataclass(frozen=True)
 class TaskQuadratic:
     """Loss as a quadratic of each task's rows latent weights and intercept.
@@ -40,20 +49,12 @@ class TaskQuadratic:
     def curvatures(self) -> Array:
         return self.hessian[..., -1, -1]
 
-    def through_core(self, core: Array | None) -> tuple[Array, Array]:
-        """Hessian and gradient by ``(g_t, b_t)``, where the latent weights are ``S g_t``."""
-        if core is None:
-            return self.hessian, self.gradient
-        lift = with_corner(core)
-        wide = lift[..., None, :, :]
-        return wide.mT @ (self.hessian @ wide), self.gradient @ lift
-
     def system(self, core: Array | None, ridge: Array, slope: Array) -> tuple[Array, Array]:
         """Blocks and right side of the Newton step of ``(g_t, b_t)``, of as many as ``ridge`` has.
 
         The latent weights are ``S g_t`` with a core. ``slope`` is the gradient of their penalty.
         """
-        hessian, gradient = self.through_core(core)
+        hessian, gradient = by_factors(self.hessian, self.gradient, core)
         size = ridge.shape[-1]
         return hessian[..., :size, :size], -(gradient[..., :size] + slope)
 

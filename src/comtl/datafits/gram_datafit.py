@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.algebra import is_one, matrix_dot, with_corner, with_ones
+from ..arrays.algebra import is_one, matrix_dot, with_ones
 from ..arrays.backends import Array, namespace, on_device, to_numpy
 from ..arrays.segments import local_offsets, segment_gram, segment_sum
 from ..factors import Factors
 from ..losses import Squared
 from ..rows.design import Covariance, Design
-from .datafit import Datafit, LocalQuadratic, TaskQuadratic
+from .datafit import Datafit, LocalQuadratic, TaskQuadratic, by_factors
 
 
 class GramDatafit(Datafit):
@@ -148,11 +148,8 @@ class GramLocalQuadratic(LocalQuadratic):
         return self.slope[:, :-1] @ features
 
     def task_quadratic(self, features: Array) -> TaskQuadratic:
-        xp = namespace(features)
-        gram, slope = self.datafit.gram, self.slope
-        if not is_one(features):
-            lifted = with_corner(features)
-            wide = lifted[..., None, :, :]
-            gram, slope = wide.mT @ (gram @ wide), slope @ lifted
+        left = None if is_one(features) else features
+        gram, slope = by_factors(self.datafit.gram, self.slope, left)
         size = (*self.slope.shape[:-1], *gram.shape[-2:])
-        return TaskQuadratic(xp.broadcast_to(2.0 * gram, size), slope, self.value)
+        hessian = namespace(features).broadcast_to(2.0 * gram, size)
+        return TaskQuadratic(hessian, slope, self.value)
