@@ -11,24 +11,29 @@ FOLDER = Path(__file__).parent
 FoldFits = dict[str, dict[str, np.ndarray]]
 
 
-def write_fits(fits: FoldFits, about: dict[str, str]) -> None:
-    shapes = {
-        name: {part: value.shape for part, value in fit.items()} for name, fit in fits.items()
+def write_fits(fits: FoldFits, commits: dict[str, str], about: dict[str, str]) -> None:
+    cases = {
+        name: {"commit": commits[name], "shapes": {part: v.shape for part, v in fit.items()}}
+        for name, fit in fits.items()
     }
     flat = [value.ravel() for fit in fits.values() for value in fit.values()]
     np.savez_compressed(FOLDER / "fits.npz", values=np.concatenate(flat))
-    lines = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in shapes.items())
-    text = f'{{\n "about": {json.dumps(about)},\n "shapes": {{\n{lines}\n }}\n}}\n'
+    lines = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in cases.items())
+    text = f'{{\n "about": {json.dumps(about)},\n "cases": {{\n{lines}\n }}\n}}\n'
     (FOLDER / "fits.json").write_text(text)
 
 
+def read_cases() -> dict[str, dict]:
+    """Of each case the commit that its numbers are from, and their shapes."""
+    return json.loads((FOLDER / "fits.json").read_text())["cases"]
+
+
 def read_fits() -> FoldFits:
-    shapes = json.loads((FOLDER / "fits.json").read_text())["shapes"]
     values, at = np.load(FOLDER / "fits.npz")["values"], 0
     fits: FoldFits = {}
-    for name, parts in shapes.items():
+    for name, case in read_cases().items():
         fits[name] = {}
-        for part, shape in parts.items():
+        for part, shape in case["shapes"].items():
             size = int(np.prod(shape))
             fits[name][part] = values[at : at + size].reshape(shape)
             at += size
