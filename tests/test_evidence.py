@@ -141,11 +141,11 @@ def test_the_quadratic_of_the_scales_is_that_of_expected_errors(number):
     spread = np.einsum("nq,nqr,nr->n", rows, found.covariances[code], rows)
     expected = np.bincount(code, weights * (gap**2 + spread))
     assert_allclose(found.squares, expected, rtol=1e-8)
-    # f(γ) = f(0) - 2 γ·pull + γ·stiffness γ, and f(0) are the errors of the mean alone.
+    # f(γ) = f(0) - 2 γ·slope + γ·stiffness γ, and f(0) are the errors of the mean alone.
     around = y - rows @ found.mean
     base = np.sum(weights * around**2)
     base += np.einsum("n,nq,qr,nr->", weights, rows, found.mean_covariance, rows)
-    value = base / 0.5 - 2.0 * one @ found.pull + one @ found.stiffness @ one
+    value = base / 0.5 - 2.0 * one @ found.slope + one @ found.stiffness @ one
     assert_allclose(value, found.squares.sum() / 0.5, rtol=1e-8)
 
 

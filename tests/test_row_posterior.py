@@ -88,7 +88,7 @@ def test_bounds_agree(number, mean_variance):
     for _ in range(len(MEMBERS)):
         one, other = summed.infer(prior), by_rows.infer(prior)
         assert other.log_evidence == pytest.approx(one.log_evidence, rel=1e-9)
-        names = ("mean", "mean_covariance", "effects", "moments", "pull", "stiffness")
+        names = ("mean", "mean_covariance", "effects", "moments", "slope", "stiffness")
         assert_close(other, one, names, 1e-7)
         summed, _ = summed.updated(prior, one, 0.0)
         # What suits the posterior is a matter of it, not of the prior that comes next.

@@ -9,25 +9,25 @@ import comtl
 
 SOURCE = Path(comtl.__file__).parent
 BUDGET = {
-    "top": 1536,
+    "top": 1543,
     "arrays": 947,
-    "baselines": 1031,
+    "baselines": 1013,
     "batches": 774,
-    "cli": 803,
+    "cli": 807,
     "datafits": 1095,
-    "datasets": 286,
+    "datasets": 294,
     "distributed": 1547,
     "engine": 1682,
-    "evaluation": 561,
-    "hierarchical": 1877,
+    "evaluation": 565,
+    "hierarchical": 1870,
     "losses": 527,
-    "models": 2145,
+    "models": 2126,
     "penalties": 748,
     "rows": 1652,
     "saving": 532,
     "show": 1463,
     "solvers": 405,
-    "stacking": 1575,
+    "stacking": 1592,
     "tables": 1810,
 }
 """Lines of each package; "top" are the modules beside the packages."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from .models import fields as of
 from .models.coclustering import (
@@ -48,8 +48,6 @@ class BiFactorRegressorCV(RegressorOutputs, CrossValidated):
 
     n_components: Components = 5
     _: KW_ONLY
-    core_penalty: ClassVar[Any] = None  # type: ignore[misc]  # Two factors have no core.
-    alpha_core: ClassVar[Any] = None  # type: ignore[misc]
     feature_penalty: of.FactorPenalty = "relation"
     task_penalty: of.FactorPenalty = "relation"
 
@@ -77,8 +75,6 @@ class BiFactorClassifierCV(ClassifierOutputs, CrossValidated):
 
     n_components: Components = 5
     _: KW_ONLY
-    core_penalty: ClassVar[Any] = None  # type: ignore[misc]  # Two factors have no core.
-    alpha_core: ClassVar[Any] = None  # type: ignore[misc]
     feature_penalty: of.FactorPenalty = "relation"
     task_penalty: of.FactorPenalty = "relation"
 
@@ -99,15 +95,18 @@ class TriFactorRegressorCV(RegressorOutputs, CrossValidated):
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.normal(size=(90, 4)), np.repeat([0, 1, 2], 30)
     >>> y = X @ rng.normal(size=4)
-    >>> model = TriFactorRegressorCV(
-    ...     n_feature_clusters=3, n_task_clusters=2, alphas=(0.01, 1.0), cv=3
-    ... )
+    >>> model = TriFactorRegressorCV(3, 2, alphas=(0.01, 1.0), cv=3)
     >>> model.fit(X, y, task=task).alpha_task_ in (0.01, 1.0)
     True
     """
 
     n_feature_clusters: FeatureClusters = 5
     n_task_clusters: TaskClusters = 5
+    _: KW_ONLY
+    core_penalty: of.Core = "ridge"
+    alpha_core: of.AlphaCore = 1.0
+    feature_penalty: of.BlockPenalty = "relation"
+    task_penalty: of.BlockPenalty = "relation"
 
     _plain_class = TriFactorRegressor
     _algorithm_class = ThreeFactors
@@ -126,15 +125,18 @@ class TriFactorClassifierCV(ClassifierOutputs, CrossValidated):
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.normal(size=(90, 4)), np.repeat([0, 1, 2], 30)
     >>> y = X[:, 0] > 0
-    >>> model = TriFactorClassifierCV(
-    ...     n_feature_clusters=3, n_task_clusters=2, alphas=(0.01, 1.0), cv=3
-    ... )
+    >>> model = TriFactorClassifierCV(3, 2, alphas=(0.01, 1.0), cv=3)
     >>> model.fit(X, y, task=task).alpha_task_ in (0.01, 1.0)
     True
     """
 
     n_feature_clusters: FeatureClusters = 5
     n_task_clusters: TaskClusters = 5
+    _: KW_ONLY
+    core_penalty: of.Core = "ridge"
+    alpha_core: of.AlphaCore = 1.0
+    feature_penalty: of.BlockPenalty = "relation"
+    task_penalty: of.BlockPenalty = "relation"
 
     _plain_class = TriFactorClassifier
     _algorithm_class = ThreeFactors

@@ -119,7 +119,10 @@ def documented(kind: Class) -> Class:
     bases = kind.__mro__[1:] if algorithm is None else (*kind.__mro__[1:], *algorithm.__mro__)
     blocks = sections(kind)
     hints = annotations_of(kind)
-    in_order = sorted(fields(kind), key=lambda field: bool(field.kw_only))
+    # Keywords of the class itself before those of its bases.
+    own = [vars(base).get("__annotations__", {}) for base in kind.__mro__]
+    depth = {name: place for place in reversed(range(len(own))) for name in own[place]}
+    in_order = sorted(fields(kind), key=lambda one: (bool(one.kw_only), depth[one.name]))
     blocks["Parameters"] = "\n".join(_described(field, hints[field.name]) for field in in_order)
     shared = [sections(base).get("Attributes") for base in bases]
     blocks["Attributes"] = "\n".join(filter(None, [blocks.get("Attributes"), *shared]))

@@ -16,7 +16,7 @@ Array = Any
 
 HOST = (np.ndarray, np.generic, sparse.sparray, sparse.spmatrix)
 _MAKERS = frozenset({"arange", "empty", "eye", "full", "linspace", "ones", "zeros"})
-"""Functions that make an array out of nothing, wherever the library likes unless told."""
+"""Functions that make an array out of nothing, where the library likes if no device is given."""
 _READ_BY_NUMPY = (
     array_api_compat.is_numpy_array,
     array_api_compat.is_dask_array,

@@ -157,5 +157,5 @@ def similar_sizes(sizes: np.ndarray) -> list[np.ndarray]:
     """Group segment numbers by length, within a factor of two."""
     octave = np.frexp(sizes.astype(float))[1]
     order = np.argsort(octave, kind="stable")
-    cuts = np.flatnonzero(np.diff(octave[order])) + 1
-    return np.split(order, cuts)
+    borders = np.flatnonzero(np.diff(octave[order])) + 1
+    return np.split(order, borders)

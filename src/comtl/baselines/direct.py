@@ -65,8 +65,8 @@ def in_factors(state: State, smoothing: float) -> State:
     U, sigma, V = thin_svd(point.F, point.G)
     G = V * sigma[None, :]
     priced = state.penalties[learned[0]].initialised(G, smoothing)
-    told = state.at(point.with_(F=U, G=G)).penalized(F=Free(), G=priced)
-    return told.with_(fixed=frozenset({"F"}))
+    separated = state.at(point.with_(F=U, G=G)).penalized(F=Free(), G=priced)
+    return separated.with_(fixed=frozenset({"F"}))
 
 
 class DirectFit(FactorFit):
@@ -110,12 +110,9 @@ class DirectModel(TaskModel):
     loss: of.Loss = "auto"
     fit_intercept: of.PlainIntercept = True
     standardize: of.Standardize = True
-    task_column: of.TaskColumn = None
-    unseen_task: of.UnseenTask = "mean"
     max_iter: of.MaxIter = 200
     tol: of.Tol = 1e-6
     random_state: of.RandomState = None
-    verbose: of.Verbose = 0
 
     _algorithm_class: ClassVar[type[FactorFit]]
 

@@ -45,12 +45,9 @@ class RelationLearning(TaskModel):
     loss: of.Loss = "auto"
     fit_intercept: of.PlainIntercept = True
     standardize: of.Standardize = True
-    task_column: of.TaskColumn = None
-    unseen_task: of.UnseenTask = "mean"
     max_iter: of.MaxIter = 200
     tol: of.Tol = 1e-6
     random_state: of.RandomState = None
-    verbose: of.Verbose = 0
 
     _algorithm_class = RelationLearningFit
 

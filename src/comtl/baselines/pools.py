@@ -63,12 +63,9 @@ class Clustered(TaskModel):
     loss: of.Loss = "auto"
     fit_intercept: of.PlainIntercept = True
     standardize: of.Standardize = True
-    task_column: of.TaskColumn = None
-    unseen_task: of.UnseenTask = "mean"
     max_iter: of.MaxIter = 500
     tol: of.Tol = 1e-5
     random_state: of.RandomState = None
-    verbose: of.Verbose = 0
 
     _algorithm_class = PoolFit
 
@@ -157,12 +154,9 @@ class SharedPool(TaskModel):
     loss: of.Loss = "auto"
     fit_intercept: of.PlainIntercept = True
     standardize: of.Standardize = True
-    task_column: of.TaskColumn = None
-    unseen_task: of.UnseenTask = "mean"
     max_iter: of.MaxIter = 100
     tol: of.Tol = 1e-8
     random_state: of.RandomState = None
-    verbose: of.Verbose = 0
 
     _algorithm_class = SharedPoolFit
 

@@ -63,7 +63,7 @@ def _whole_rows(item: Any) -> Any:
 
 
 def _aligned(item: Any, X: Any) -> Any:
-    """Array with its rows cut as those of X, where the cuts are known."""
+    """Array with its rows split as those of X, where the borders are known."""
     known, own = row_chunks(X), row_chunks(item)
     if known is None or own is None or own == known or sum(own) != sum(known):
         return item
@@ -81,13 +81,13 @@ def row_chunks(item: Any) -> tuple[int, ...] | None:
 def _recipes(item: Any) -> list[Any]:
     if hasattr(item, "simplify"):
         # Frames: no more than the columns in use, but all partitions. Full optimisation would put
-        # those of narrow frames together, and y would no longer be cut as X is.
+        # those of narrow frames together, and y would no longer be split as X is.
         return list(item.simplify().to_delayed(optimize_graph=False))
     return list(np.ravel(item.to_delayed()))
 
 
 def _cut(item: Any, name: str, X: Any) -> Sequence[Any]:
-    """Parts of something in memory, as the rows of X are cut."""
+    """Parts of something in memory, as the rows of X are split."""
     sizes = row_chunks(X)
     if sizes is None:
         raise TypeError(

@@ -33,8 +33,8 @@ class PartitionedInput(FitInput):
 
     def read(self, schema: TaskModel, **options: Any) -> Any:
         """Have the partitions validated where they are; ``schema`` learns the columns."""
-        told = (self.X, self.y, self.task, self.sample_weight, self.chosen)
-        return read_partitions(schema, *told, **options)
+        arguments = (self.X, self.y, self.task, self.sample_weight, self.chosen)
+        return read_partitions(schema, *arguments, **options)
 
     def read_more(self, model: TaskModel, schema: TaskModel) -> Any:
         """Have the partitions of further tasks validated; their columns must be those of fit."""
@@ -79,8 +79,8 @@ class PartitionedInput(FitInput):
     def take(self, numbers: np.ndarray) -> PartitionedInput:
         ends = np.cumsum(self._sizes)
         numbers = np.sort(numbers)
-        cuts = np.searchsorted(numbers, ends)
-        parts = np.split(numbers, cuts[:-1])
+        borders = np.searchsorted(numbers, ends)
+        parts = np.split(numbers, borders[:-1])
         starts = np.concatenate([[0], ends[:-1]])
         chosen = [part - start for part, start in zip(parts, starts, strict=True)]
         return replace(self, chosen=chosen)

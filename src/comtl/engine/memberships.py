@@ -59,8 +59,8 @@ def _gains(slope: np.ndarray, hessian: np.ndarray, labels: np.ndarray) -> np.nda
     """Fall of the quadratic model for every row and every cluster it may move to."""
     rows = np.arange(len(labels))
     own = hessian[rows, labels, labels][:, None]
-    bend = np.diagonal(hessian, axis1=1, axis2=2) - 2.0 * hessian[rows, labels, :] + own
-    gains = slope[rows, labels][:, None] - slope - 0.5 * bend
+    curvature = np.diagonal(hessian, axis1=1, axis2=2) - 2.0 * hessian[rows, labels, :] + own
+    gains = slope[rows, labels][:, None] - slope - 0.5 * curvature
     gains[rows, labels] = 0.0
     return gains
 

@@ -15,7 +15,6 @@ from ..datafits.block_diagonal import TaskBlocks
 from ..engine.progress import SILENT, FitProgress
 from ..linear import ColumnWeights, OutputColumns, Scaling
 from ..losses import Loss, Squared
-from ..models.fields import TaskColumn, UnseenTask
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..models.task_model import TaskModel
 from ..parameters import Doc, Flag, NonNegative, at_least
@@ -47,8 +46,6 @@ class CoregionalisedRidge(TaskModel):
         ),
     ] = 3.0
     standardize: Annotated[Flag, Doc("Whether to scale features to unit variance inside.")] = False
-    task_column: TaskColumn = None
-    unseen_task: UnseenTask = "mean"
 
     _on_devices = False
 

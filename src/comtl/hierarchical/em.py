@@ -195,9 +195,9 @@ def _scales(posterior: Posterior, groups: np.ndarray) -> tuple[np.ndarray, float
     they save.
     """
     member = np.eye(groups.max() + 1)[groups]
-    pull = member.T @ posterior.pull
+    slope = member.T @ posterior.slope
     stiffness = member.T @ posterior.stiffness @ member
-    scales = np.linalg.lstsq(stiffness, pull, rcond=1e-10)[0]
+    scales = np.linalg.lstsq(stiffness, slope, rcond=1e-10)[0]
     gap = scales - 1.0
     # The quadratic of the scales has its minimum there.
     return np.abs(scales)[groups], float(gap @ stiffness @ gap)

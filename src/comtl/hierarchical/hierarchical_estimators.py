@@ -15,10 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays import DENSE_BYTES, DENSE_SIDE, asarray_like, namespace, on_device, with_ones
 from ..arrays.blocks import single_blas
-from ..engine.progress import SILENT, FitProgress, logger, progress_shown
+from ..engine.progress import SILENT, FitProgress, logger
 from ..linear import ColumnWeights, OutputColumns
 from ..losses import Logistic, Loss, Squared
-from ..models.fields import TaskColumn, UnseenTask, Verbose
 from ..models.outputs import ClassifierOutputs
 from ..models.task_model import TaskModel
 from ..parameters import (
@@ -86,8 +85,6 @@ class HierarchicalModel(TaskModel):
             "that wide columns may count for more. Weights are reported in the units given."
         ),
     ] = True
-    task_column: TaskColumn = None
-    unseen_task: UnseenTask = "mean"
     max_iter: Annotated[Count, Doc("Most steps.")] = 500
     tol: Annotated[
         NonNegative,
@@ -96,7 +93,6 @@ class HierarchicalModel(TaskModel):
             "how fast its gains fall."
         ),
     ] = 1e-6
-    verbose: Verbose = 0
 
     _levels_tell = True
 
@@ -143,7 +139,7 @@ class HierarchicalModel(TaskModel):
         ``starts`` holds the outcome of simpler fits, where there are some.
         """
         stages, history = [], []
-        with progress_shown(self.verbose), single_blas():
+        with single_blas():
             for population, start in zip_longest(populations, starts):
                 steps = fit_em(
                     self._likelihood(population),

@@ -53,7 +53,7 @@ class Posterior:
     """Sum of ``E[u_t u_tᵀ]``."""
     squares: np.ndarray
     """Expected squared errors of each task's rows."""
-    pull: np.ndarray
+    slope: np.ndarray
     stiffness: np.ndarray
     """Expected errors as a quadratic of the scales of the effects."""
     score_variances: np.ndarray | None = None

@@ -94,7 +94,7 @@ class TaskGrams:
             moments=outer.sum(axis=0),
             squares=errors + np.einsum("tqr,tqr->t", self.gram, total),
             # E[u (c - A β)] and E[A ∘ u uᵀ].
-            pull=np.einsum("tq,tq->q", effects, gap) + np.einsum("tqr,tqr->q", scaled, spread),
+            slope=np.einsum("tq,tq->q", effects, gap) + np.einsum("tqr,tqr->q", scaled, spread),
             stiffness=np.einsum("tqr,tqr->qr", scaled, outer),
         )
 
@@ -151,7 +151,7 @@ class TaskRows:
         spreads = 1.0 - np.diagonal(outside, axis1=1, axis2=2)
         share = self.rows[:, :, -1] ** 2 / prior.noise[:, None]
         quadratic = float(np.vdot(left, left)) + float(np.vdot(latent, latent))
-        pull = np.einsum("tq,tmq,tm->q", effects, S, gap, optimize=True)
+        slope = np.einsum("tq,tmq,tm->q", effects, S, gap, optimize=True)
         moments, stiffness = np.zeros((2, size, size))
         step = max(1, MAX_CELLS // size**2)
         for first in range(0, tasks, step):
@@ -168,7 +168,7 @@ class TaskRows:
             None,
             moments=moments,
             squares=prior.noise * (np.einsum("tm,tm->t", left, left) + spreads.sum(axis=1)),
-            pull=pull + np.einsum("tmq,tmq->q", S, twice @ U),
+            slope=slope + np.einsum("tmq,tmq->q", S, twice @ U),
             stiffness=stiffness,
             score_variances=np.maximum(spreads, 0.0) / np.where(share > 0.0, share, 1.0),
         )

@@ -112,15 +112,12 @@ class BiFactor(TaskModel):
     loss: of.Loss = "auto"
     fit_intercept: of.FitIntercept = True
     standardize: of.Standardize = True
-    task_column: of.TaskColumn = None
-    unseen_task: of.UnseenTask = "mean"
     init: of.Init = "svd"
     smoothing: of.Smoothing = 0.01
     max_iter: of.MaxIter = 200
     tol: of.Tol = 1e-4
     random_state: of.RandomState = None
     checkpoint: of.Checkpoint = None
-    verbose: of.Verbose = 0
 
     _algorithm_class = TwoFactors
 
@@ -156,15 +153,12 @@ class TriFactor(TaskModel):
     loss: of.Loss = "auto"
     fit_intercept: of.FitIntercept = True
     standardize: of.Standardize = True
-    task_column: of.TaskColumn = None
-    unseen_task: of.UnseenTask = "mean"
     init: of.Init = "svd"
     smoothing: of.Smoothing = 0.01
     max_iter: of.MaxIter = 200
     tol: of.Tol = 1e-4
     random_state: of.RandomState = None
     checkpoint: of.Checkpoint = None
-    verbose: of.Verbose = 0
 
     _algorithm_class = ThreeFactors
 

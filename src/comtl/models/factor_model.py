@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Array
 from ..arrays.blocks import single_blas
-from ..engine.progress import SILENT, Checkpoint, FitProgress, logger, progress_shown
+from ..engine.progress import SILENT, Checkpoint, FitProgress, logger
 from ..engine.recipe import Iteration, Recipe, Schedule
 from ..factors import Factors, State, padded
 from ..linear import OutputColumns
@@ -111,10 +111,10 @@ class FactorFit(ABC):
         # Here, since a model that only predicts needs no solvers.
         from ..engine.problem import build_problem
 
-        cells = self.model._binary(data, columns)
-        recipe = self.recipe(cells.n_features, cells.n_tasks)
+        binary = self.model._binary(data, columns)
+        recipe = self.recipe(binary.n_features, binary.n_tasks)
         problem = build_problem(
-            cells,
+            binary,
             self.model._loss(),
             center=self.model.fit_intercept,
             standardize=self.model.standardize,
@@ -164,7 +164,7 @@ class FactorFit(ABC):
             return described(copied)
 
         try:
-            with single_blas(), progress_shown(model.verbose):
+            with single_blas():
                 for step in watch.iterate(steps, "sweep", more=more, fitted=fitted):
                     history.append(step.objective)
                     logger.info("sweep %d: objective %.10g", step.sweep, step.objective)
@@ -239,8 +239,8 @@ class FactorFit(ABC):
         from ..adapt import Adaptation, adapt_columns
 
         old = self.model
-        told = Adaptation(old._state, old._units, self.model._loss(), self.within)
-        new = adapt_columns(old._binary(data, columns), told, residual=residual)
+        adaptation = Adaptation(old._state, old._units, self.model._loss(), self.within)
+        new = adapt_columns(old._binary(data, columns), adaptation, residual=residual)
         model = copy.copy(old)
         model._set_linear(old._linear.joined(data.tasks, columns, new))
         return model

@@ -8,14 +8,6 @@ from ..losses import LOSSES
 from ..parameters import Count, Doc, Flag, NonNegative, at_least, one_of
 from ..penalties import PENALTIES, core_penalties, factor_penalties
 
-TaskColumn = Annotated[
-    str | int | None, Doc("Name or number of the column of X that holds the task.")
-]
-UnseenTask = Annotated[
-    str,
-    one_of("mean", "raise"),
-    Doc("What predict does with a task that fit never saw: use the mean of all tasks, or raise."),
-]
 FitIntercept = Annotated[
     Flag,
     Doc(
@@ -45,9 +37,6 @@ Checkpoint = Annotated[
         "Removed at the end."
     ),
 ]
-Verbose = Annotated[
-    int, Doc('Whether to show the progress of the fit, through the logger "comtl".')
-]
 Folds = Annotated[
     Any,
     Doc(
@@ -56,6 +45,7 @@ Folds = Annotated[
         "int, splitter or list of splits",
     ),
 ]
+Jobs = Annotated[int | None, Doc("Fits at the same time, in processes of joblib.")]
 Components = Annotated[
     Count, Doc("Columns ``K`` of both factors; capped at the number of features and of tasks.")
 ]

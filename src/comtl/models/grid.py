@@ -77,10 +77,10 @@ class Fold:
 
         units, test, train = self.problem.units, self.test, self.problem.datafit
         assert isinstance(train, GramDatafit)
-        cells = grams_of(test, units)
+        held_out = grams_of(test, units)
         codes = encode_tasks(test.tasks, self.train.tasks)
         scale = (units.target_scale / self.unit) ** 2
-        return HeldOutGrams(train.double, cells.double, codes, scale)
+        return HeldOutGrams(train.double, held_out.double, codes, scale)
 
     def losses(self, models: Iterable[TaskModel], *, screen: bool) -> list[float]:
         """Held-out losses of models, each fitted on its own, or roughly from the one before."""

@@ -71,7 +71,7 @@ class RegressorOutputs(RegressorMixin, TaskModel):
 
     def _held_out_loss(self, data: Observations, unit: float) -> float:
         codes = self._linear.codes(data.tasks)[data.codes]
-        loss = self._loss().held_out(data.y, self._cell_scores(data, codes), unit)
+        loss = self._loss().held_out(data.y, self._observation_scores(data, codes), unit)
         return weighted_mean(loss, data.weights)
 
     @by_partition
@@ -207,9 +207,9 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         scores, seen = self._decisions(X, codes)
         if seen is not None:
             return self._link.class_probabilities(scores, seen)
-        cuts = self._thresholds_of(codes)
-        if cuts is not None:
-            scores = scores + asarray_like(cuts, scores, scores.dtype)
+        thresholds = self._thresholds_of(codes)
+        if thresholds is not None:
+            scores = scores + asarray_like(thresholds, scores, scores.dtype)
         chance = self._link.mean
         # Of minus the score rather than one minus the chance, which would lose small ones.
         if codes is None:
@@ -273,7 +273,7 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
     def _held_out_loss(self, data: Observations, unit: float) -> float:
         codes = self._linear.codes(data.tasks)[data.codes]
         if self._linear.columns.index is None:
-            scores = self._cell_scores(data, codes)
+            scores = self._observation_scores(data, codes)
             value = self._loss().value(signs(data.y == 1, scores, scores.dtype), scores)
         else:
             # Several classes: the Brier score.

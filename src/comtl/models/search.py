@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.progress import SILENT, Checkpoint, FitProgress, progress_shown
+from ..engine.progress import SILENT, Checkpoint, FitProgress
 from ..linear import OutputColumns
 from ..parameters import Doc, Flag, require_integer, require_number
 from ..rows.fit_input import FitInput
@@ -90,7 +90,6 @@ def search(
 
 ALPHAS = (1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
-
 Alphas = Annotated[
     Sequence[float],
     Doc(
@@ -108,9 +107,6 @@ WarmPath = Annotated[
         "all are separate fits. So they are in any case where small fits go through in batches: "
         "regression with relations on both factors, few features and tasks, or rows on a device."
     ),
-]
-Jobs = Annotated[
-    int | None, Doc("Paths or batches of fits at the same time, in processes of joblib.")
 ]
 
 
@@ -137,26 +133,19 @@ class CrossValidated(TaskModel):
     alphas: Alphas = ALPHAS
     cv: of.Folds = 5
     warm_path: WarmPath = True
-    n_jobs: Jobs = None
+    n_jobs: of.Jobs = None
     alpha_feature: of.AlphaFeature = 0.1
-    core_penalty: of.Core = "ridge"
-    alpha_core: of.AlphaCore = 1.0
-    feature_penalty: of.BlockPenalty = "relation"
-    task_penalty: of.BlockPenalty = "relation"
     shared: of.Shared = False
     alpha_shared: of.AlphaShared = 1.0
     loss: of.Loss = "auto"
     fit_intercept: of.FitIntercept = True
     standardize: of.Standardize = True
-    task_column: of.TaskColumn = None
-    unseen_task: of.UnseenTask = "mean"
     init: of.Init = "svd"
     smoothing: of.Smoothing = 0.01
     max_iter: of.MaxIter = 200
     tol: of.Tol = 1e-4
     random_state: of.RandomState = None
     checkpoint: of.Checkpoint = None
-    verbose: of.Verbose = 0
 
     _plain_class: ClassVar[type[TaskModel]]
 
@@ -206,9 +195,8 @@ class CrossValidated(TaskModel):
         """Choose the setting by cross-validation and fit it to all rows."""
         grid = self._grid()
         models = [self._plain(setting) for setting in grid]
-        with progress_shown(self.verbose):
-            options = {"cv": self.cv, "warm": self.warm_path, "n_jobs": self.n_jobs}
-            found = search(self, models, rows, checkpoint=self.checkpoint, watch=watch, **options)
+        options = {"cv": self.cv, "warm": self.warm_path, "n_jobs": self.n_jobs}
+        found = search(self, models, rows, checkpoint=self.checkpoint, watch=watch, **options)
         best, data, columns = found.best, found.data, found.columns
         refitted = models[best]
         for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():

@@ -6,8 +6,9 @@ import html
 import inspect
 import os
 from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,11 +17,11 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Array, device_name, namespace, on_device, take_pairs
-from ..engine.progress import SILENT, FitProgress
+from ..engine.progress import SILENT, FitProgress, progress_shown
 from ..factors import padded
 from ..linear import ColumnWeights, LinearTasks, OutputColumns, Scaling
 from ..losses import Loss
-from ..parameters import REMOVED, check_parameters
+from ..parameters import REMOVED, Doc, check_parameters, one_of
 from ..rows.fit_input import FitInput, rows_of
 from ..rows.observations import Observations
 from ..rows.reading import check_finite, read_rows
@@ -33,6 +34,7 @@ STORED = {"tasks": "tasks_", "classes": "classes_", "columns": "_columns", "weig
 """Names in files of the parts of :class:`LinearTasks`."""
 
 
+@dataclass(eq=False, repr=False)
 class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
     """Abstract model with linear weights for each task.
 
@@ -59,24 +61,29 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
     __metadata_request__predict = {"task": True}
     __metadata_request__score = {"task": True, "sample_weight": True}
 
-    _algorithm_class: ClassVar[type[Any] | None] = None
-    """How a model that takes new tasks is fitted; None: the model does it, and takes none."""
-    _on_devices: bool = True
-    """Whether the model works on arrays of other libraries than NumPy."""
-    _levels_tell: bool = False
-    """Whether clusters of tasks count what tasks differ by at the mean of the features."""
+    _: KW_ONLY
+    task_column: Annotated[
+        str | int | None, Doc("Name or number of the column of X that holds the task.")
+    ] = None
+    unseen_task: Annotated[
+        str,
+        one_of("mean", "raise"),
+        Doc(
+            "What predict does with a task that fit never saw: use the mean of all tasks, or raise."
+        ),
+    ] = "mean"
+    verbose: Annotated[
+        int, Doc('Whether to show the progress of the fit, through the logger "comtl".')
+    ] = 0
 
-    # Declared for type checkers; classes, constructors and fits set them.
     _classification: ClassVar[bool]
     """Whether y holds class labels."""
-    task_column: str | int | None
-    unseen_task: str
-    _linear: LinearTasks
-    _units: Scaling
-    _multi_output: bool
-    _seed: int
-    _state: Any
-    _widths: tuple[int, int]
+    _algorithm_class: ClassVar[type[Any] | None] = None
+    """How a model that takes new tasks is fitted; None: the model does it, and takes none."""
+    _on_devices: ClassVar[bool] = True
+    """Whether the model works on arrays of other libraries than NumPy."""
+    _levels_tell: ClassVar[bool] = False
+    """Whether clusters of tasks count what tasks differ by at the mean of the features."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -134,18 +141,20 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
             The fitted estimator.
         """
         self._check_parameters()
-        told = {"X": X, "y": y, "metadata": {"task": task, "sample_weight": sample_weight}}
+        passed = {"X": X, "y": y, "metadata": {"task": task, "sample_weight": sample_weight}}
         context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self, **told)
-        self._fit(rows_of(X, y, task, sample_weight), FitProgress(self, X, y))
-        attributes = partial(dict[str, Any], vars(self))
-        context.call_on_fit_task_end(estimator=self, **told, reconstruction_attributes=attributes)
+        context.call_on_fit_task_begin(estimator=self, **passed)
+        with progress_shown(self.verbose):
+            self._fit(rows_of(X, y, task, sample_weight), FitProgress(self, X, y))
+        learned = partial(dict[str, Any], vars(self))
+        context.call_on_fit_task_end(estimator=self, **passed, reconstruction_attributes=learned)
         return self
 
     def _fit_quietly(self, rows: FitInput) -> Self:
         """Fit as a part of a longer computation: an interruption is not held back."""
         self._check_parameters()
-        self._fit(rows, SILENT)
+        with progress_shown(self.verbose):
+            self._fit(rows, SILENT)
         return self
 
     def _fit(self, rows: FitInput, watch: FitProgress) -> None:
@@ -219,7 +228,7 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
             self._cluster_cache.update(features=features, tasks=tasks)
         return self._cluster_cache[side]
 
-    def _cell_scores(self, data: Observations, codes: np.ndarray) -> Array:
+    def _observation_scores(self, data: Observations, codes: np.ndarray) -> Array:
         """Score of each observation of other data for a column of the extended weights."""
         extended = self._linear.extended
         if data.rows is None:
@@ -325,7 +334,7 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
         return numpy_copy(self) if on_device(self._linear.weights.shared) else self
 
     def to_onnx(self) -> Any:
-        """Return the linear prediction as an ONNX model."""
+        """Return the prediction of a linear model as an ONNX model."""
         # Not above: the export knows the kinds of models, which are built on this one.
         from ..show.onnx_graph import to_onnx
 

@@ -149,7 +149,7 @@ def read_numbers(y: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
 def read_weights(
     sample_weight: Any, shape: tuple[int, ...], like: Array = _HOST_FLOATS
 ) -> np.ndarray:
-    """Read weights for a y of this shape, one a row or for a 2-D y one a cell, beside ``like``."""
+    """Read weights for a y of this shape, one a row or, for a 2-D y, an entry, beside ``like``."""
     xp, shape, n_rows = namespace(like), tuple(shape), shape[0]
     if sample_weight is None:
         return xp.ones(n_rows, dtype=like.dtype)

@@ -1,4 +1,4 @@
-"""The members of the stacked estimators: a fixed list, cut to what a data set has room for."""
+"""The members of the stacked estimators: a fixed list, less what a data set has no room for."""
 
 from __future__ import annotations
 

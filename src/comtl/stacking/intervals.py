@@ -2,8 +2,8 @@ r"""Errors on rows that were not seen, as a measure of errors to come.
 
 Variances of tasks are taken as draws from one distribution, which the errors of all tasks tell
 (empirical Bayes): ``σ_t² ∼ d s² / χ²_d``. A task with few errors then leans on the others as far as
-these are alike, and an error to come over the spread of its task follows a t distribution. How
-errors depart from that law, in skewness or tails, is read off the errors of all tasks together.
+these are alike, and an error to come over the spread of its task follows a t distribution.
+Departures from it, in skewness or tails, are read off the errors of all tasks together.
 """
 
 from __future__ import annotations

@@ -62,14 +62,14 @@ class MemberRows:
     def of(cls, data: Observations, tasks: np.ndarray, columns: OutputColumns) -> MemberRows:
         """Targets of observations for the columns of a fit to ``tasks``."""
         known = columns.places[encode_tasks(data.tasks, tasks)[data.codes]] >= 0
-        cell, label = np.nonzero(known)
+        number, label = np.nonzero(known)
         y, row = data.y, data.rows
         if columns.index is not None:
-            y, row = np.where(y[cell] == label, 1.0, -1.0), cell
+            y, row = np.where(y[number] == label, 1.0, -1.0), number
         elif data.classes is not None:
             y = np.where(y == 1, 1.0, -1.0)
-        weights = data.weights if len(cell) == data.n_observations else take(data.weights, cell)
-        return cls(data.X, row, data.codes[cell], label, data.tasks, y, weights)
+        weights = data.weights if len(number) == data.n_observations else take(data.weights, number)
+        return cls(data.X, row, data.codes[number], label, data.tasks, y, weights)
 
     def take(self, chosen: np.ndarray) -> MemberRows:
         """Some of the targets, of the same rows."""
@@ -159,8 +159,8 @@ class Shared:
     def population(self) -> Population:
         """Rows on standard scales."""
         classes = self.data.classes is not None
-        cells = self.data.one_vs_rest(self.columns) if classes else self.data
-        return Population.of(cells, standardize=True, classification=classes)
+        data = self.data.one_vs_rest(self.columns) if classes else self.data
+        return Population.of(data, standardize=True, classification=classes)
 
     def populations(self, *, standardize: bool) -> list[Population]:
         """The same, or with columns that keep their spread; beyond two classes of each class."""

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from ..arrays import Array, asarray_like, namespace, on_device, weighted_mean
 from ..engine.problem import row_weights
-from ..engine.progress import Checkpoint, FitProgress, logger, progress_shown
+from ..engine.progress import Checkpoint, FitProgress, logger
 from ..hierarchical.intervals_mixin import IntervalMixin
 from ..linear import ColumnWeights, OutputColumns, Scaling
 from ..losses import Logistic, Loss, Squared
@@ -63,21 +63,9 @@ class MultitaskModel(TaskModel):
             "and the hinges after them; ``coef_frame()`` names them."
         ),
     ] = None
-    cv: Annotated[
-        Any,
-        Doc(
-            "Folds on which the members are compared. An int splits every task (and every class in "
-            "it) into that many parts; the folds depend on nothing else.",
-            "int, splitter or list of splits",
-        ),
-    ] = 5
-    task_column: of.TaskColumn = None
-    unseen_task: of.UnseenTask = "mean"
-    n_jobs: Annotated[
-        int | None, Doc("Members fitted at the same time, in processes of joblib.")
-    ] = None
+    cv: of.Folds = 5
+    n_jobs: of.Jobs = None
     checkpoint: of.Checkpoint = None
-    verbose: of.Verbose = 0
 
     _levels_tell = True
 
@@ -101,18 +89,17 @@ class MultitaskModel(TaskModel):
         units = TargetScaling.of(data)
 
         stack: Stack | None = None
-        with progress_shown(self.verbose):
-            for hinges in self._bases(data):
-                folds = StackRows(rows, self, hinges, units, data.classes, splits)
-                members = self._members(Shape.of(data, further=len(hinges.columns)))
-                fresh = fit_stack(folds, members, self._loss(), run)
-                if stack is None or (fresh is not None and fresh.beats(stack)):
-                    stack = fresh
-                if stack is None or not stack.complete:
-                    break
-            assert stack is not None
-            logger.info("weights: %s", stack.weights)
-            self._keep(stack, stack.rows.prepared(data))
+        for hinges in self._bases(data):
+            folds = StackRows(rows, self, hinges, units, data.classes, splits)
+            members = self._members(Shape.of(data, further=len(hinges.columns)))
+            fresh = fit_stack(folds, members, self._loss(), run)
+            if stack is None or (fresh is not None and fresh.beats(stack)):
+                stack = fresh
+            if stack is None or not stack.complete:
+                break
+        assert stack is not None
+        logger.info("weights: %s", stack.weights)
+        self._keep(stack, stack.rows.prepared(data))
         run.kept.finish()
 
     def _bases(self, data: Observations) -> list[Hinges]:
@@ -196,7 +183,7 @@ class MultitaskRegressor(IntervalMixin, MultitaskModel):
         held, units = stack.held, stack.rows.units
         # What tasks say of their rows, against what would be said of a task never seen.
         known, new = data.codes, np.full_like(data.codes, -1)
-        gap = self._cell_scores(data, known) - self._cell_scores(data, new)
+        gap = self._observation_scores(data, known) - self._observation_scores(data, new)
         gap = gap / asarray_like(units.scale[known], gap, gap.dtype)
         between = weighted_mean(gap**2, data.weights)
         errors, weights = held.y - stack.score, row_counts(held.weights)
