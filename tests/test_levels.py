@@ -124,6 +124,60 @@ def test_a_member_sees_predictions_made_without_the_row():
     assert found.coef.shape == X.shape
 
 
+@dataclass(frozen=True)
+class Tree:
+    """Trees on the rows themselves: a member of the lowest level without coefficients."""
+
+    name = "tree"
+    level = 0
+    linear = None
+
+    def fit(self, rows, shared, base):
+        trees = HistGradientBoostingRegressor(max_iter=40, random_state=0)
+        return TreeAlone(trees.fit(rows.X[rows_of(rows)], rows.y, sample_weight=rows.weights))
+
+
+@dataclass(frozen=True)
+class TreeAlone:
+    trees: HistGradientBoostingRegressor
+    linear = None
+
+    def score(self, rows, base):
+        return Predicted(self.trees.predict(rows.X[rows_of(rows)]))
+
+
+def rows_of(rows):
+    return slice(None) if rows.row is None else rows.row
+
+
+@pytest.mark.parametrize("position", range(4))
+def test_coefficients_stay_with_their_members(position):
+    X, y, task = draw(3.0)
+    below = default_members(Shape(5, 15, 15), classification=False)[:3]
+    splits = list(KFold(3, shuffle=True, random_state=0).split(X))
+    plain, _ = stacked([*below, Boosted()], X, y, task, splits)
+    members = [*below[:position], Tree(), *below[position:], Boosted()]
+    stack, data = stacked(members, X, y, task, splits)
+    found = stack.held.predicted([one.name for one in stack.members])
+    expected = plain.held.predicted([one.name for one in plain.members])
+    assert found["tree"].coef is None
+    for one in below:
+        np.testing.assert_array_equal(found[one.name].coef, expected[one.name].coef)
+    fitted = FittedStack.of(stack, data)
+    rows = MemberRows.of(data, data.tasks, OutputColumns.of(data))
+    assert np.isfinite(fitted.blends[-1](fitted.predicted(rows)).score).all()
+
+
+def test_members_without_coefficients_count_in_intervals_and_not_in_graphs():
+    X, y, task = draw(3.0)
+    model = Values(cv=3).fit(X, y, task=task)
+    data = FitInput(X, y, task).read(MultitaskRegressor())
+    known = model._observation_scores(data, data.codes)
+    np.testing.assert_allclose(known, model.predict(data.X, task=data.tasks[data.codes]))
+    with pytest.raises(TypeError, match="members 'boosted' in weights_ are not"):
+        model.to_onnx()
+
+
 def test_it_wins_where_columns_interact():
     (plain, model), X, y, task = fitted_to_half((MultitaskRegressor, Values), *draw(3.0))
     assert model.weights_["boosted"] > 0.5

@@ -51,14 +51,22 @@ class FittedStack:
             base = blend(predicted)
         return predicted
 
-    def nonlinear_scores(self, X: Any, codes: np.ndarray | None, linear: LinearTasks) -> np.ndarray:
+    def nonlinear_scores(
+        self,
+        X: Any,
+        codes: np.ndarray | None,
+        linear: LinearTasks,
+        row: np.ndarray | None = None,
+    ) -> np.ndarray:
         """What members without coefficients add to the scores of rows.
 
-        For the columns of weights that ``codes`` name, or of every row for all tasks.
+        For the columns of weights that ``codes`` name, or of every row for all tasks; ``row`` is
+        the row of each code, if not the one in its place.
         """
         tasks, places = linear.tasks, linear.columns.places
         codes = np.tile(np.arange(len(tasks)), (X.shape[0], 1)) if codes is None else codes
-        row = None if codes.ndim == 1 else np.repeat(np.arange(len(codes)), codes.shape[1])
+        if codes.ndim == 2:
+            row = np.repeat(np.arange(len(codes)), codes.shape[1])
         known = places >= 0
         columns = np.argwhere(known)[np.argsort(places[known])]
         task, label = columns[codes.ravel()].T

@@ -6,8 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from itertools import zip_longest
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import joblib
 import numpy as np
@@ -83,7 +82,7 @@ class Stack:
 
     @property
     def complete(self) -> bool:
-        """Whether all folds were held out, rather than cut short by the user."""
+        """Whether all folds were held out, rather than some, interrupted by the user."""
         return len(self.sizes) == len(self.rows.splits)
 
     @property
@@ -151,7 +150,8 @@ class HeldOut:
     """Scores (n, m) of the targets that folds held out, by members that did not see them.
 
     ``row`` numbers the rows of the fold, ``task`` all tasks. For members above there are
-    ``tables`` (m, columns, features), the coefficients of the fits, and each target's ``column``.
+    ``tables``, coefficients (columns, features) by the number of a linear member, and each
+    target's ``column`` of them.
     """
 
     scores: np.ndarray
@@ -161,26 +161,31 @@ class HeldOut:
     task: np.ndarray
     label: np.ndarray
     column: np.ndarray | None = None
-    tables: np.ndarray | None = None
+    tables: dict[int, np.ndarray] | None = None
 
     def predicted(self, names: Sequence[str]) -> dict[str, Predicted]:
         """What each member predicts, by name."""
-        tables = () if self.tables is None else self.tables
-        makers = [partial(np.asarray, table) for table in tables]
-        scores = zip_longest(names, self.scores.T, makers)
-        return {name: Predicted(score, self.column, make) for name, score, make in scores}
+        tables = self.tables or {}
+        parts = [
+            Predicted(score, self.column, partial(np.asarray, tables[number]))
+            if number in tables
+            else Predicted(score)
+            for number, score in enumerate(self.scores.T)
+        ]
+        return dict(zip(names, parts, strict=False))
 
     @classmethod
     def joined(cls, parts: Sequence[HeldOut]) -> HeldOut:
         """Targets of all folds, and the tables of their fits one after the other."""
         names = [one.name for one in fields(cls)[:6]]
-        whole = cls(*(np.concatenate([getattr(one, name) for one in parts]) for name in names))
-        tables = [one.tables for one in parts if one.tables is not None]
+        whole: dict[str, Any] = {n: np.concatenate([getattr(p, n) for p in parts]) for n in names}
+        tables = [one.tables for one in parts if one.tables]
         if not tables:
-            return whole
-        starts = np.cumsum([0, *(one.shape[1] for one in tables)])
+            return cls(**whole)
+        joined = {number: np.concatenate([one[number] for one in tables]) for number in tables[0]}
+        starts = np.cumsum([0, *(len(next(iter(one.values()))) for one in tables)])
         columns = [one.column + start for one, start in zip(parts, starts, strict=False)]
-        return replace(whole, column=np.concatenate(columns), tables=np.concatenate(tables, axis=1))
+        return cls(**whole, column=np.concatenate(columns), tables=joined)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,13 +229,14 @@ def cross_fit(
     return [known[key] for key in keys if key in known]
 
 
-def fit_fold(rows: StackRows, members: Sequence[Member], tables: bool, number: int) -> HeldOut:
+def fit_fold(rows: StackRows, members: Sequence[Member], above: bool, number: int) -> HeldOut:
     """Fit members to one part of the rows and score the other."""
     train, test = rows.splits[number]
     shared = Shared(rows.read(train), members)
     targets = MemberRows.of(rows.read(test), shared.data.tasks, shared.columns)
     fitted = fit_all(members, shared.rows(), shared, None)
     predicted = [one.score(targets, None) for one in fitted]
+    tables = {n: to_numpy(one.table()) for n, one in enumerate(predicted) if above and one.table}
     return HeldOut(
         scores_of(predicted),
         to_numpy(targets.y),
@@ -238,8 +244,8 @@ def fit_fold(rows: StackRows, members: Sequence[Member], tables: bool, number: i
         np.arange(len(targets.task)) if targets.row is None else targets.row,
         encode_tasks(targets.tasks, rows.units.tasks)[targets.task],
         targets.label,
-        predicted[0].column if tables else None,
-        np.stack([to_numpy(one.table()) for one in predicted if one.table]) if tables else None,
+        predicted[min(tables)].column if tables else None,
+        tables,
     )
 
 
