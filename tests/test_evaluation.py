@@ -39,6 +39,16 @@ def test_classes_by_brier_score(factor):
     assert found.accuracy["model"] == pytest.approx(np.average(right, weights=weights))
 
 
+def test_reference_models_have_the_loss_of_the_model():
+    X, y, task = levels(T=8)
+    counts = np.random.default_rng(0).poisson(np.exp(0.3 * y))
+    rows = FitInput(X, counts, task, None)
+    for loss in ("auto", "poisson"):
+        model, _ = simple_fit("separate", PooledRegressor(1.0, loss=loss), rows, rows)
+        assert model.loss == loss
+    assert (model.predict(X, task=task) > 0.0).all()
+
+
 def test_frames_with_a_task_column_and_tasks_of_one_row():
     X, y, task = levels(T=8)
     frame = pd.DataFrame(X, columns=list("abc")).assign(group=task)

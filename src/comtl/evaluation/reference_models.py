@@ -36,11 +36,14 @@ def simple_fit(
     It may take the hinges of ``like``, a fitted model, by cross-validation: then the two differ
     only in what they do with tasks.
     """
-    candidates = [(*tuned(name, like._classification, like.task_column, part), part, rest)]
+    classes = like._classification
+    # The loss of ``like`` too, so that the comparison is of what models do with tasks.
+    loss = "auto" if classes else like.get_params().get("loss", "auto")
+    candidates = [(*tuned(name, classes, like.task_column, part, loss), part, rest)]
     hinges = choose_hinges(like)
     if len(hinges.columns):
         wide, wide_rest = (_with_hinges(hinges, like, rows) for rows in (part, rest))
-        candidates.append((*tuned(name, like._classification, None, wide), wide, wide_rest))
+        candidates.append((*tuned(name, classes, None, wide), wide, wide_rest))
     _, model, train, test = min(candidates, key=lambda one: one[0])
     return model._fit_quietly(train), test
 
@@ -52,11 +55,12 @@ def _with_hinges(hinges: Hinges, schema: TaskModel, rows: FitInput) -> FitInput:
 
 
 def tuned(
-    name: str, classes: bool, task_column: str | int | None, rows: FitInput
+    name: str, classes: bool, task_column: str | int | None, rows: FitInput, loss: str = "auto"
 ) -> tuple[float, TaskModel]:
     """Held-out loss, and ridge model "pooled" or "separate", not fitted, of the best penalty."""
     kind = KINDS[name][classes]
     # A seed, so that what is drawn for a start does not depend on what ran before.
-    settings = [kind(alpha, task_column=task_column, random_state=0) for alpha in PENALTIES]
+    fixed: dict[str, Any] = {"loss": loss, "task_column": task_column, "random_state": 0}
+    settings = [kind(alpha, **fixed) for alpha in PENALTIES]
     result = search(clone(settings[0]), settings, rows, cv=3)
     return float(result.mean[result.best]), settings[result.best]
