@@ -287,6 +287,8 @@ def test_the_problem_needs_several_tasks(frame):
 def test_removed_parameters_name_what_to_do(name, gone, instead):
     with pytest.raises(TypeError, match=f"{gone} of {name} was removed: .*{instead}"):
         make(name, **{gone: None})
+    with pytest.raises(ValueError, match=f"{gone} of {name} was removed: .*{instead}"):
+        make(name).set_params(**{gone: None})
     assert gone not in make(name).get_params()
 
 

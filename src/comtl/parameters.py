@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import MISSING, dataclass, fields
 from functools import cache, partial, wraps
 from numbers import Integral, Real
@@ -190,15 +190,17 @@ REMOVED = {
 
 
 def refuses_removed(cls: Class) -> Class:
-    """Let the constructor of a class refuse removed parameters by name."""
-    construct = vars(cls)["__init__"]
+    """Let the constructor and ``set_params`` of a class refuse removed parameters by name."""
 
-    @wraps(construct)
-    def checked(self: Any, *args: Any, **given: Any) -> None:
-        for name in REMOVED.keys() & given:
-            kind = type(self).__name__
-            raise TypeError(f"{name} of {kind} was removed: {REMOVED[name]}")
-        construct(self, *args, **given)
+    def checked(method: Callable[..., Any], error: type[Exception]) -> Callable[..., Any]:
+        @wraps(method)
+        def call(self: Any, *args: Any, **given: Any) -> Any:
+            for name in REMOVED.keys() & given:
+                raise error(f"{name} of {type(self).__name__} was removed: {REMOVED[name]}")
+            return method(self, *args, **given)
 
-    cls.__init__ = checked
+        return call
+
+    cls.__init__ = checked(vars(cls)["__init__"], TypeError)
+    cls.set_params = checked(cls.set_params, ValueError)
     return cls
