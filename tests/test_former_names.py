@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import comtl
+from command_line import run
 from comtl import evaluation
 from comtl.saving.codec import Packer, Unpacker
 from comtl.tables import fit_table
@@ -65,3 +66,17 @@ def test_models():
     with pytest.warns(FutureWarning, match="hinges"):
         model = fit_table(frame, task="task", target="y", model="bends", score=False)
     assert model.model == "hinges"
+
+
+def test_models_of_the_command(tmp_path):
+    frame = pd.DataFrame(X, columns=["x", "z"]).assign(task=TASK, y=Y)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    fit = ("fit", "rows.csv", "--task", "task", "--target", "y", "--no-score", "--model")
+    assert "--model bends is hinges now" in run(tmp_path, *fit, "bends").stderr
+    assert "old name" not in run(tmp_path, *fit, "hinges").stderr
+
+
+@pytest.mark.parametrize("name", ["load_school", "load_sentiment", "load_newsgroups"])
+def test_loaders_of_real_data(name):
+    with pytest.raises(AttributeError, match=f"{name}.*; it is in comtl_reproduction.loaders now"):
+        getattr(comtl.datasets, name)

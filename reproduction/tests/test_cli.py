@@ -1,6 +1,8 @@
 """The command line, and the experiment on convergence at toy size."""
 
 import os
+import subprocess
+import sys
 from unittest import mock
 
 import pytest
@@ -94,6 +96,14 @@ def test_a_damaged_file_is_an_error(run, tmp_path):
 def test_all_runs_each_experiment_that_knows_the_method(run, tmp_path):
     assert run("all", "--methods", "STL", "--repeats", "1").exit_code == 0
     assert {path.stem for path in (tmp_path / "out").glob("*.md")} == {"toy"}
+
+
+def test_other_commands_load_nothing_of_it():
+    code = "import sys; from comtl.cli.commands import comtl; comtl.get_command(None, 'predict')"
+    code += "; print(*sys.modules)"
+    loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert "comtl.cli.predict_command" in loaded
+    assert not [name for name in loaded if name.startswith("comtl_reproduction")]
 
 
 # ---- convergence --------------------------------------------------------------------------------

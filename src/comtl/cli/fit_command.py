@@ -28,7 +28,11 @@ class _Model(click.Choice):
     """A model by its name, present or former."""
 
     def convert(self, value: Any, *context: Any) -> Any:
-        return value if value in FORMER_MODELS else super().convert(value, *context)
+        if value in FORMER_MODELS:
+            now = FORMER_MODELS[value]
+            click.echo(f"Note: --model {value} is {now} now; the old name will go.", err=True)
+            value = now
+        return super().convert(value, *context)
 
 
 @click.command("fit", short_help="Fit a model to a table.")

@@ -1,5 +1,7 @@
 """Problems that are drawn, with a known truth."""
 
+from typing import Any
+
 from .synthetic import (
     SYNTHETIC,
     make_coclusters,
@@ -19,3 +21,9 @@ __all__ = [
     "make_syn4",
     "make_syn5",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    moved = name in ("load_school", "load_sentiment", "load_newsgroups")
+    hint = '; it is in comtl_reproduction.loaders now: in a clone, pip install ".[reproduce]"'
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint if moved else ''}")
