@@ -1,5 +1,6 @@
 """Models in files: what comes back, what is refused, what a crash leaves."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -8,6 +9,8 @@ import subprocess
 import sys
 import textwrap
 import time
+import tracemalloc
+from functools import partial
 from pathlib import Path
 
 import joblib
@@ -21,7 +24,7 @@ from sklearn.model_selection import KFold
 
 import comtl
 from comtl import baselines
-from comtl.saving import ModelFileError
+from comtl.saving import ModelFileError, read, save
 from comtl.saving.container import VERSION, ZEROS, _quoted
 
 rng = np.random.default_rng(0)
@@ -368,6 +371,130 @@ def test_a_save_killed_at_any_time_leaves_a_file_that_reads(tmp_path):
         child.wait()
         child.stdout.close()
         assert comtl.load(path).alpha_task >= 1.0
+
+
+def node(kind, **parts):
+    return {"#": kind, **parts}
+
+
+def one_array(header, model, body, value):
+    """A megabyte of zeros as the one array of the file, and a description that uses it."""
+    header["0"] = {"dtype": "U32", "shape": [2**14, 16], "data_offsets": [0, 2**20]}
+    for number in range(1, len(header) - 1):
+        del header[str(number)]
+    model["value"]["cv"] = value
+    return bytes(2**20)
+
+
+def keys(values):
+    return node("dict", value=[[value, 1] for value in values])
+
+
+ARRAY = node("array", value=0)
+GREEDY = {
+    "wide text": put(
+        *STATE, "cv", value=node("text", dtype="U99999", shape=[2000], value=[""] * 2000)
+    ),
+    "wide letters": partial(
+        one_array, value=node("letters", dtype="U99999", shape=[2**14], value=ARRAY)
+    ),
+    "letters of one array": partial(
+        one_array, value=[node("letters", dtype="U16", shape=[2**14], value=ARRAY)] * 1000
+    ),
+    "objects of one array": partial(
+        one_array, value=[node("letters", dtype="object", shape=[2**14], value=ARRAY)] * 1000
+    ),
+    "sets of one array": partial(
+        one_array,
+        value=[
+            node("texts", of="tuple", value=node("letters", dtype="O", shape=[2**14], value=ARRAY))
+        ]
+        * 1000,
+    ),
+    "matrices of one array": partial(
+        one_array, value=[node("csr", shape=[1, 1], value=[ARRAY, ARRAY, ARRAY])] * 1000
+    ),
+    "no letter": partial(
+        one_array, value=node("letters", dtype="U4", shape=[2**16], value=node("array", value=1))
+    ),
+    "empty lists": put(*STATE, "cv", value=[[]] * 2**21),
+    "empty dicts": put(*STATE, "cv", value=[{}] * 2**21),
+    "numbers": put(*STATE, "cv", value=[7.5] * 2**20),
+    "colliding keys": put(*STATE, "cv", value=keys(k * (2**61 - 1) for k in range(20_000))),
+    "large keys": put(*STATE, "cv", value=keys(k << 40 for k in range(20_000))),
+    "keys of floats": put(*STATE, "cv", value=keys([0.5])),
+    "factors wider than their file": put(*STATE, "_widths", value=node("tuple", value=[1, 2**60])),
+    "axes": put("header", "0", "shape", value=[1] * 1000),
+    "huge axes": put("header", "0", "shape", value=[0, 2**62, 2**62]),
+    "huge number": put(*STATE, "_widths", value=node("tuple", value=[10**400, 1])),
+}
+
+
+@pytest.mark.parametrize("name", GREEDY)
+def test_small_files_take_little_memory_and_time(name, small, tmp_path):
+    path = tmp_path / "bad.comtl"
+    path.write_bytes(forged(small, GREEDY[name]))
+    tracemalloc.start()
+    begun = time.perf_counter()
+    with contextlib.suppress(ModelFileError):
+        comtl.load(path)
+    spent, (_, peak) = time.perf_counter() - begun, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak <= 4 * path.stat().st_size + 2**26
+    assert spent < 20
+
+
+@pytest.mark.parametrize(
+    "value",
+    [[1, 2], 1.5, None, {"fingerprint": "", "parts": {}}, comtl.linear.OutputColumns.seen],
+    ids=["list", "float", "none", "checkpoint", "part"],
+)
+def test_files_without_a_model_are_refused(value, tmp_path):
+    if callable(value):
+        value = value(np.ones((2, 3), dtype=bool))
+    save(value, tmp_path / "bad.comtl")
+    with pytest.raises(ModelFileError, match=r"bad\.comtl holds no model"):
+        comtl.load(tmp_path / "bad.comtl")
+
+
+def test_a_pipe_does_not_hang(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ModelFileError, match="pipe is a pipe or a device"):
+        comtl.load(tmp_path / "pipe")
+    with pytest.raises(IsADirectoryError):
+        comtl.load(tmp_path)
+
+
+@pytest.mark.parametrize("dtype", [object, "U"])
+def test_many_names_of_tasks_come_back(dtype, tmp_path):
+    names = np.array([f"task {i} äœ" + "z" * (i % 7) for i in range(20_000)], dtype=dtype)
+    model = baselines.IndependentRegressor().fit(
+        np.arange(40_000.0)[:, None], np.arange(40_000.0), task=np.repeat(names, 2)
+    )
+    model.save(tmp_path / "m.comtl")
+    tracemalloc.start()
+    back = comtl.load(tmp_path / "m.comtl")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert back.tasks_.dtype == model.tasks_.dtype
+    assert back.tasks_.tolist() == model.tasks_.tolist()
+    assert peak <= 4 * (tmp_path / "m.comtl").stat().st_size + 2**26
+
+
+def test_odd_texts_come_back(tmp_path):
+    for names in (["", "a\0", "b"], [f"{i}\0" for i in range(300)], ["\ud800"] * 300, [""] * 300):
+        value = [np.array(names, dtype=object), tuple(names), frozenset(names), np.array(names)]
+        save(value, tmp_path / "parts.comtl")
+        back = read(tmp_path / "parts.comtl")
+        assert [type(one) for one in back] == [type(one) for one in value]
+        assert back[0].tolist() == names and back[1:3] == value[1:3]
+        np.testing.assert_array_equal(back[3], value[3])
+
+
+def test_too_much_text_is_refused_before_it_is_written(tmp_path):
+    with pytest.raises(ModelFileError, match="too much text"):
+        save([[]] * 500_000, tmp_path / "m.comtl")
+    assert not list(tmp_path.iterdir())
 
 
 def test_no_model_is_left_out():

@@ -16,7 +16,7 @@ import numpy as np
 from methods import HINGES, NAMES, OURS, OWN, cells, scores
 from problems import PROBLEMS
 
-from comtl.saving import write_atomically
+from comtl.saving.writing import write_atomically
 from comtl_reproduction.cells import Cell, Store, run_cells
 from comtl_reproduction.statistics import mean_and_error, winners
 

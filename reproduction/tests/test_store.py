@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from comtl.saving import write_atomically
+from comtl.saving.writing import write_atomically
 from comtl_reproduction.cells import Cell, ExperimentError, Store, as_value
 
 

@@ -16,7 +16,7 @@ from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
-from comtl.saving import to_disk, write_atomically
+from comtl.saving.writing import to_disk, write_atomically
 
 Row = Mapping[str, Any]
 """One finished cell: key columns as text, value columns as numbers where they are numbers."""

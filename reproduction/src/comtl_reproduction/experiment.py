@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from comtl.saving import write_atomically
+from comtl.saving.writing import write_atomically
 
 from .cells import Cell, Row, Store, run_cells
 from .tables import Table

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..saving import write_atomically
+from ..saving.writing import write_atomically
 from ..tables import TableError, TableModel, load_model, read_table
 from ..tables.table_model import PreparedRows
 from ..tables.values import as_table, require_columns

@@ -119,9 +119,9 @@ class Checkpoint:
         return cls() if path is None else cls(path, fingerprint_of(model, data))
 
     def _read(self, path: Path) -> dict[str, Any]:
-        from ..saving import load
+        from ..saving import read
 
-        content = load(path)
+        content = read(path)
         if not isinstance(content, dict) or content.keys() != {"fingerprint", "parts"}:
             raise ModelFileError(f"checkpoint={path} is no checkpoint; name another file.")
         if content["fingerprint"] != self._fingerprint:

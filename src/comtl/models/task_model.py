@@ -28,7 +28,7 @@ from ..rows.reading import check_finite, read_rows
 from ..saving.registry import ModelFileError, belongs, field_types, saved
 from .display import coef_frame, names_of_features, numpy_copy, report, summary, task_frame
 
-DERIVED = frozenset({"_cluster_cache", "task_factor_", "shared_coef_", "_skl_callbacks"})
+DERIVED = frozenset({"_cluster_cache", "shared_coef_", "_skl_callbacks"})
 """What :meth:`TaskModel._set_linear` makes of the weights, and what belongs to the session."""
 STORED = {"tasks": "tasks_", "classes": "classes_", "columns": "_columns", "weights": "_linear"}
 """Names in files of the parts of :class:`LinearTasks`."""
@@ -185,7 +185,6 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _set_linear(self, linear: LinearTasks) -> None:
         self._linear = linear
-        self.task_factor_ = padded(linear.weights.task_factor, self._widths[1])
         self.shared_coef_ = linear.weights.shared
         self._cluster_cache: dict[str, np.ndarray] = {}
 
@@ -193,6 +192,11 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
     def coef_(self) -> Array:
         """Weights: tasks × features, or tasks × classes × features beyond two classes."""
         return self._linear.coef
+
+    @property
+    def task_factor_(self) -> Array:
+        """Factor of the tasks: one row a column of weights, zeros beyond the rank."""
+        return padded(self._linear.weights.task_factor, self._widths[1])
 
     @property
     def intercept_(self) -> Array:

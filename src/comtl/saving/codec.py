@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
@@ -14,8 +15,12 @@ from .container import NAMES
 from .registry import FORMER_FIELDS, ModelFileError, belongs, field_types, is_saved, reader_of
 
 KIND = "#"
+TEXTS: dict[str, type] = {"tuple": tuple, "frozenset": frozenset}
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-MOST_LETTERS = 100_000
+MOST_LISTED = 256
+"""Texts that stand in the description; more are arrays of letters."""
+OBJECT_COST, LEAST_WIDTH = 80, 10
+"""Bytes of a text as an object of Python, and letters in the file that pay for it; see _charge."""
 JSONTree = Any
 
 
@@ -41,6 +46,9 @@ class Packer:
             return [self.pack(item, place) for item in value]
         if type(value) in (tuple, frozenset):
             items = sorted(value) if type(value) is frozenset else value
+            if len(items) > MOST_LISTED and all(type(item) is str for item in items):
+                texts = self._array(np.array(items, dtype=object), place)
+                return {KIND: "texts", "of": type(value).__name__, "value": texts}
             packed = [self.pack(item, place) for item in items]
             return {KIND: type(value).__name__, "value": packed}
         if isinstance(value, dict):
@@ -56,15 +64,7 @@ class Packer:
 
     def _array(self, array: np.ndarray, place: str) -> JSONTree:
         if array.dtype.kind in "UO":
-            items = array.ravel().tolist()
-            if not all(type(item) is str for item in items):
-                raise ModelFileError(
-                    f"{place} is an array of objects, which cannot be saved; use numbers or text."
-                )
-            dtype = "object" if array.dtype.kind == "O" else array.dtype.str[1:]
-            if dtype[0] == "U" and int(dtype[1:]) > MOST_LETTERS:
-                dtype = "object"
-            return {KIND: "text", "dtype": dtype, "shape": list(array.shape), "value": items}
+            return self._text(array, place)
         if array.dtype.newbyteorder("<") not in NAMES:
             raise ModelFileError(
                 f"{place} has values of type {array.dtype}, which cannot be saved."
@@ -76,6 +76,22 @@ class Packer:
             self.arrays.append(array.T if turned else array)
         node = {KIND: "array", "value": self._known[id(array)][0]}
         return {**node, "turned": True} if turned else node
+
+    def _text(self, array: np.ndarray, place: str) -> JSONTree:
+        items = array.ravel().tolist()
+        if not all(type(item) is str for item in items):
+            raise ModelFileError(
+                f"{place} is an array of objects, which cannot be saved; use numbers or text."
+            )
+        dtype = "object" if array.dtype.kind == "O" else array.dtype.str[1:]
+        node = {KIND: "text", "dtype": dtype, "shape": list(array.shape)}
+        # NumPy takes zeros at the end of a text for padding.
+        if array.size <= MOST_LISTED or any(item.endswith("\0") for item in items):
+            return {**node, "value": items}
+        least = LEAST_WIDTH if dtype == "object" else array.dtype.itemsize // 4
+        width = max(1, least, *map(len, items))
+        letters = np.array(items, dtype=f"<U{width}").view("<u4").reshape(-1, width)
+        return {**node, KIND: "letters", "value": self._array(letters, place)}
 
     def _object(self, value: Any, place: str) -> JSONTree:
         kind = type(value)
@@ -99,6 +115,7 @@ class Unpacker:
 
     def __init__(self, arrays: list[np.ndarray]) -> None:
         self._arrays = arrays
+        self._left = 3 * sum(array.nbytes for array in arrays) + 2**24
 
     def unpack(self, tree: JSONTree) -> Any:
         if tree is None or type(tree) in (bool, int, float, str):
@@ -109,10 +126,12 @@ class Unpacker:
             "float": lambda node: NOT_FINITE[node["value"]],
             "scalar": lambda node: self._numbers(node["value"])[()],
             "tuple": lambda node: tuple(self.unpack(item) for item in _listed(node)),
-            "frozenset": lambda node: frozenset(self.unpack(item) for item in _listed(node)),
-            "dict": lambda node: {self.unpack(k): self.unpack(v) for k, v in _listed(node)},
+            "frozenset": lambda node: frozenset(self._key(item) for item in _listed(node)),
+            "dict": lambda node: {self._key(k): self.unpack(v) for k, v in _listed(node)},
             "csr": self._csr,
             "text": self._text,
+            "texts": lambda node: TEXTS[node["of"]](self.unpack(node["value"]).tolist()),
+            "letters": self._letters,
             "array": self._numbers,
             "object": self._object,
         }
@@ -130,19 +149,42 @@ class Unpacker:
         array = self._arrays[number]
         return array.T if node.get("turned") is True else array
 
+    def _key(self, tree: JSONTree) -> Any:
+        """Key of a dict or a set: a text or a small number, of which few can have one hash."""
+        key = self.unpack(tree)
+        if isinstance(key, str) or (isinstance(key, int | np.integer) and abs(int(key)) < 2**31):
+            return key
+        raise ValueError
+
+    def _charge(self, size: int) -> None:
+        """Count bytes that are made of arrays, which a small file could make many times."""
+        self._left -= size
+        if self._left < 0:
+            raise ValueError
+
     def _text(self, node: JSONTree) -> np.ndarray:
-        items, dtype = _listed(node), node["dtype"]
+        items, dtype = _listed(node), _text_type(node)
         if not all(type(item) is str for item in items):
             raise ValueError
-        # NumPy may reserve memory for longer texts than there are, within bounds.
-        if dtype != "object" and (dtype[0] != "U" or not 0 <= int(dtype[1:]) <= MOST_LETTERS):
-            raise ValueError
+        if len(items) * dtype.itemsize > self._left:
+            dtype = np.dtype(object)
+        self._charge(len(items) * dtype.itemsize)
         array = np.empty(len(items), dtype=dtype)
         array[:] = items
-        return array.reshape([int(side) for side in node["shape"]])
+        return array.reshape(_shape(node))
+
+    def _letters(self, node: JSONTree) -> np.ndarray:
+        letters, dtype = self._numbers(node["value"]), _text_type(node)
+        items, width = letters.shape
+        self._charge(items * (dtype.itemsize if dtype.kind == "U" else OBJECT_COST + 4 * width))
+        if letters.dtype != "<u4" or letters.max(initial=0) > sys.maxunicode:
+            raise ValueError
+        texts = np.ascontiguousarray(letters).view(f"<U{width}").ravel()
+        return texts.astype(dtype).reshape(_shape(node))
 
     def _csr(self, node: JSONTree) -> sparse.csr_array:
-        data, indices, indptr = (self._numbers(part) for part in _listed(node))
+        parts = data, indices, indptr = [self._numbers(part) for part in _listed(node)]
+        self._charge(sum(part.nbytes for part in parts))
         rows = sparse.csr_array((data, indices, indptr), shape=tuple(node["shape"]))
         rows.check_format(full_check=True)
         return rows
@@ -167,6 +209,17 @@ def _listed(node: JSONTree) -> list[Any]:
     if type(value) is not list:
         raise ValueError
     return value
+
+
+def _text_type(node: JSONTree) -> np.dtype[Any]:
+    dtype = np.dtype(node["dtype"])
+    if dtype.kind not in "UO" or dtype.names is not None:
+        raise ValueError
+    return dtype
+
+
+def _shape(node: JSONTree) -> list[int]:
+    return [int(side) for side in node["shape"]]
 
 
 def _made(kind: Any, content: dict[str, Any]) -> Any:

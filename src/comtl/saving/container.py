@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from . import write_atomically
 from .registry import ModelFileError
+from .writing import is_special, write_atomically
 
-FORMAT, VERSION = "comtl", 1
-MOST_HEADER = 2**30
+FORMAT, VERSION = "comtl", 2
+MOST_HEADER, MOST_AXES = 2**23, 32
 ZEROS = "0" * 64
 TYPES = {"BOOL": np.dtype(bool)} | {
     f"{kind.upper()}{8 * size}": np.dtype(f"<{kind}{size}")
@@ -46,6 +46,10 @@ def write_container(
     header = json.dumps({"__metadata__": {**facts, **own}, **table}).encode("utf-8")
     # The arrays begin at a multiple of eight bytes.
     header += b" " * (-len(header) % 8)
+    if not _fits(header):
+        raise ModelFileError(
+            f"{path} is not written: beside arrays the model holds too much text to be read back."
+        )
     body = b"".join(contents)
     header = header.replace(_quoted(ZEROS), _quoted(_digest(header, body)))
     write_atomically(path, len(header).to_bytes(8, "little") + header + body)
@@ -53,13 +57,17 @@ def write_container(
 
 def read_container(path: Path) -> tuple[str, list[np.ndarray]]:
     """Description and arrays of a file."""
+    if is_special(path):
+        raise ModelFileError(f"{path} is a pipe or a device, not a model file of comtl.")
     content = memoryview(path.read_bytes())
     length = int.from_bytes(content[:8], "little")
-    if len(content) < 8 + length or not 2 <= length <= MOST_HEADER:
+    if len(content) < 8 + length or length < 2:
         raise ModelFileError(f"{path} is not a model file of comtl, or it is empty or incomplete.")
-    header, body = bytes(content[8 : 8 + length]), content[8 + length :]
+    header, body = bytes(content[8 : 8 + min(length, MOST_HEADER + 1)]), content[8 + length :]
+    if not _fits(header):
+        raise ModelFileError(f"{path} is not a model file of comtl: its header is too large.")
     try:
-        table = json.loads(header.decode("utf-8"))
+        table = json.loads(header.decode("ascii"))
         metadata = table.pop("__metadata__")
         ours = metadata["format"] == FORMAT
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
@@ -78,6 +86,12 @@ def read_container(path: Path) -> tuple[str, list[np.ndarray]]:
             f"{path} has format {version}; this comtl reads up to {VERSION}: install a newer comtl."
         )
     return text, arrays
+
+
+def _fits(header: bytes) -> bool:
+    """Whether what a header describes stays small: a tree of JSON costs up to 144 bytes a node."""
+    nodes = sum(header.count(mark) for mark in (b",", b":", b"[", b"{"))
+    return len(header) <= MOST_HEADER and 144 * nodes <= 2 * len(header) + 2**24
 
 
 def _checked(metadata: dict[str, str], header: bytes, body: memoryview) -> tuple[str, int]:
@@ -99,11 +113,13 @@ def _arrays(table: dict[str, Any], body: memoryview) -> list[np.ndarray]:
         entry = table[str(number)]
         dtype, (start, stop) = TYPES[entry["dtype"]], entry["data_offsets"]
         shape = [_count(side) for side in entry["shape"]]
+        if len(shape) > MOST_AXES:
+            raise ValueError
         size = prod(shape) * dtype.itemsize
         if _count(start) != offset or _count(stop) != offset + size or stop > len(body):
             raise ValueError
         part = body[start:stop]
-        if dtype.kind == "b" and len(part) and max(part) > 1:
+        if dtype.kind == "b" and np.any(np.frombuffer(part, dtype=np.uint8) > 1):
             raise ValueError
         # A copy: its memory is aligned and may be written to.
         arrays.append(np.frombuffer(part, dtype=dtype).reshape(shape).copy())

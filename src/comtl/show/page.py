@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..evaluation import Comparison, compare
 from ..models.task_model import TaskModel
-from ..saving import write_atomically
+from ..saving.writing import write_atomically
 from ..stacking.multitask import MultitaskModel
 from . import page_sections as sections
 from .page_data import as_json, payload
