@@ -13,7 +13,7 @@ BUDGET = {
     "arrays": 947,
     "baselines": 1013,
     "batches": 774,
-    "cli": 807,
+    "cli": 915,
     "datafits": 1095,
     "datasets": 294,
     "distributed": 1547,

@@ -17,12 +17,12 @@ from ..tables.fitting import compare_table
 from .fit_command import fit
 from .inspect_command import inspect
 from .output import facts
+from .paths import check_outputs, file_option, force_option, is_model, is_page
 from .predict_command import predict
 from .running import (
     echo_json,
     echo_notes,
     encoding_option,
-    file_option,
     fits_shown,
     json_option,
     plain_errors,
@@ -35,15 +35,19 @@ GROUP = "comtl.commands"
 @click.argument("model")
 @click.argument("table")
 @file_option("--out", required=True, help="File of the new model.")
+@force_option
 @encoding_option
 @json_option
 @plain_errors()
-def adapt(model: str, table: str, out: Path, encoding: str | None, as_json: bool) -> None:
+def adapt(
+    model: str, table: str, out: Path, force: bool, encoding: str | None, as_json: bool
+) -> None:
     """Add the tasks in TABLE to MODEL, from a few rows of each.
 
     The other tasks of MODEL stay the same. Models by --model bifactor, trifactor, pooled and
     separate can be adapted.
     """
+    check_outputs({"--out": (out, is_model)}, {"MODEL": model, "TABLE": table}, force)
     fitted = load_model(model)
     loaded = read_table(table, encoding=encoding, text=fitted.text_columns)
     adapted = fitted.adapt(loaded.table)
@@ -59,13 +63,15 @@ def adapt(model: str, table: str, out: Path, encoding: str | None, as_json: bool
 @click.argument("model")
 @file_option("--out", default=Path("report.html"), help="File of the report.")
 @click.option("--data", metavar="TABLE", help="Table for a comparison with reference models.")
+@force_option
 @encoding_option
 @plain_errors()
-def report(model: str, out: Path, data: str | None, encoding: str | None) -> None:
+def report(model: str, out: Path, data: str | None, force: bool, encoding: str | None) -> None:
     """Write an HTML report of MODEL.
 
     The scores are those of comtl fit on held-out rows; with --data they are computed again.
     """
+    check_outputs({"--out": (out, is_page)}, {"MODEL": model, "--data": data}, force)
     fitted = load_model(model)
     if data is not None:
         loaded = read_table(data, encoding=encoding, text=fitted.text_columns)

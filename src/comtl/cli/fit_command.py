@@ -12,11 +12,11 @@ from ..tables import TableModel, fit_table, read_table
 from ..tables.encoder import Encoder
 from ..tables.fitting import FORMER_MODELS, KINDS, MODELS
 from .output import facts, headline, show_columns, show_scores, verdict
+from .paths import check_outputs, file_option, force_option, is_model, is_page
 from .running import (
     echo_json,
     echo_notes,
     encoding_option,
-    file_option,
     fits_shown,
     json_option,
     on_cluster,
@@ -57,6 +57,7 @@ class _Model(click.Choice):
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, help="Processes.")
 @click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler; its workers do the fits.")
+@force_option
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 @encoding_option
 @json_option
@@ -65,6 +66,7 @@ def fit(
     table: str,
     out: Path,
     report: Path | None,
+    force: bool,
     no_score: bool,
     quiet: bool,
     encoding: str | None,
@@ -79,6 +81,8 @@ def fit(
     """
     if report is not None and report.suffix.lower() not in (".html", ".htm"):
         raise click.ClickException(f"--report writes HTML: name a file with .html, not {report}.")
+    outputs = {"--out": (out, is_model), "--report": (report, is_page)}
+    check_outputs(outputs, {"TABLE": table}, force)
     loaded = read_table(table, encoding=encoding, text=options["category"])
     silent = quiet or as_json
 

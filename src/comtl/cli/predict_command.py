@@ -12,7 +12,10 @@ from ..saving.writing import write_atomically
 from ..tables import TableError, TableModel, load_model, read_table
 from ..tables.table_model import PreparedRows
 from ..tables.values import as_table, require_columns
-from .running import echo_json, echo_notes, encoding_option, file_option, json_option, plain_errors
+from .paths import are_predictions, check_outputs, file_option, force_option
+from .running import echo_json, echo_notes, encoding_option, json_option, plain_errors
+
+SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", "")
 
 
 @click.command("predict", short_help="Predict the rows of a table.")
@@ -41,6 +44,7 @@ from .running import echo_json, echo_notes, encoding_option, file_option, json_o
     default="mean",
     help="Tasks that are not in the model: predict by the mean of all, or raise an error.",
 )
+@force_option
 @encoding_option
 @json_option
 @plain_errors()
@@ -52,6 +56,7 @@ def predict(
     proba: bool,
     identifiers: tuple[str, ...],
     unseen: str,
+    force: bool,
     encoding: str | None,
     as_json: bool,
 ) -> None:
@@ -60,6 +65,12 @@ def predict(
     Writes the task and the prediction of each row of TABLE, in its order, and what the options
     add. Notes go to stderr.
     """
+    inputs = {"MODEL": model, "TABLE": table}
+    check_outputs({"--out": (out, are_predictions)}, inputs, force)
+    if out is not None and out.suffix.lower() not in SUFFIXES:
+        raise TableError(
+            f"--out ends in {out.suffix}; predictions go to .csv, .tsv or .parquet files."
+        )
     fitted = load_model(model)
     text = (*fitted.text_columns, *identifiers)
     loaded = read_table(table, encoding=encoding, text=text)
@@ -111,7 +122,5 @@ def _written(columns: dict[str, Any], suffix: str) -> bytes:
         content = io.BytesIO()
         frame.to_parquet(content, index=False)
         return content.getvalue()
-    if suffix not in (".csv", ".tsv", ".txt", ""):
-        raise TableError(f"--out ends in {suffix}; predictions go to .csv, .tsv or .parquet files.")
     delimiter = "\t" if suffix == ".tsv" else ","
     return frame.to_csv(index=False, sep=delimiter, lineterminator="\n").encode()

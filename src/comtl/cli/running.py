@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any
 
 import click
@@ -87,28 +85,6 @@ def plain_errors() -> Iterator[None]:
                 if error.strerror and error.filename:
                     message = f"{error.filename}: {error.strerror}."
             raise click.ClickException(message) from error
-
-
-def file_option(name: str, **settings: Any) -> Any:
-    """Option that names a file to write; it is checked before any work is done."""
-    return click.option(name, type=click.Path(path_type=Path), callback=_writable, **settings)
-
-
-def _writable(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    if path is None:
-        return None
-    if path.is_dir():
-        raise click.ClickException(f"{path} is a folder; name a file in it.")
-    if not path.parent.is_dir():
-        raise click.ClickException(
-            f"{path} cannot be written: there is no folder {path.parent}; create it."
-        )
-    if not os.access(path.parent, os.W_OK):
-        raise click.ClickException(
-            f"{path} cannot be written: you may not write to the folder {path.parent}; name "
-            "another one."
-        )
-    return path
 
 
 @contextmanager
