@@ -9,11 +9,11 @@ import comtl
 
 SOURCE = Path(comtl.__file__).parent
 BUDGET = {
-    "top": 1543,
+    "top": 1552,
     "arrays": 947,
     "baselines": 1013,
     "batches": 774,
-    "cli": 915,
+    "cli": 976,
     "datafits": 1095,
     "datasets": 294,
     "distributed": 1547,
@@ -28,7 +28,7 @@ BUDGET = {
     "show": 1463,
     "solvers": 405,
     "stacking": 1592,
-    "tables": 1810,
+    "tables": 1824,
 }
 """Lines of each package; "top" are the modules beside the packages."""
 SLACK = 40, 0.03

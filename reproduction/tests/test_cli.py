@@ -1,5 +1,6 @@
 """The command line, and the experiment on convergence at toy size."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -83,6 +84,15 @@ def test_errors_are_one_line(run, arguments, code, texts):
     last = result.stderr.splitlines()[-1]
     assert all(text in last for text in texts), result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_any_work(run, tmp_path):
+    # Root may write anywhere but on a file system that is read-only.
+    full = OSError(errno.EROFS, "Read-only file system")
+    with mock.patch("comtl_reproduction.command.TemporaryFile", side_effect=full):
+        result = run("toy", "--repeats", "1")
+    assert result.exit_code == 1 and "(Read-only file system); name another" in result.stderr
+    assert str(tmp_path / "out") in result.stderr and not (tmp_path / "calls").exists()
 
 
 def test_a_damaged_file_is_an_error(run, tmp_path):

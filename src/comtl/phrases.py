@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterable
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""All but tab and line feed, and marks that turn the direction of text."""
 
 
 def count_noun(number: int, one: str, many: str | None = None) -> str:
@@ -24,6 +28,11 @@ def some(names: Iterable[object], limit: int = 8) -> str:
     listed = list(names)
     shown = ", ".join(repr(name) for name in listed[:limit])
     return shown + (f" and {len(listed) - limit} more" if len(listed) > limit else "")
+
+
+def visible(text: str) -> str:
+    r"""Text with control characters, which a terminal would obey, as escapes: ``\x1b``."""
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def jsonable(value: Any, digits: int | None = None) -> Any:

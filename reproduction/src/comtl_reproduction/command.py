@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import click
 from joblib import cpu_count
@@ -70,6 +71,7 @@ def reproduce_command(experiments: Mapping[str, Experiment]) -> click.Command:
             # Processes that are started find it there.
             os.environ["COMTL_DATA"] = data
         try:
+            _check_writable(out)
             for experiment in chosen:
                 _run(experiment, options, out, jobs)
         except KeyboardInterrupt:
@@ -79,6 +81,18 @@ def reproduce_command(experiments: Mapping[str, Experiment]) -> click.Command:
             raise click.ClickException(" ".join(str(error).split())) from error
 
     return reproduce
+
+
+def _check_writable(folder: Path) -> None:
+    """Find out before any work that results cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise click.ClickException(
+            f"--out {folder} cannot be written to ({error.strerror}); name another folder."
+        ) from error
 
 
 def known_methods(text: str, experiments: Sequence[Experiment]) -> tuple[str, ...]:

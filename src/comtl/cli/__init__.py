@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 NEEDED = {
@@ -14,6 +15,10 @@ NEEDED = {
 
 def main() -> None:
     """Run the command line, or say what to install for it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Letters that the terminal lacks are written as escapes.
+            stream.reconfigure(errors="backslashreplace")
     try:
         from .commands import comtl
 

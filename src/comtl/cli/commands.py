@@ -26,6 +26,7 @@ from .running import (
     fits_shown,
     json_option,
     plain_errors,
+    say,
 )
 
 GROUP = "comtl.commands"
@@ -56,7 +57,7 @@ def adapt(
         echo_json({**facts(adapted), "file": out})
         return
     echo_notes((*loaded.notes, *adapted.notes[len(fitted.notes) :]), err=False)
-    click.echo(f"Model of {len(adapted.estimator.tasks_):,} tasks written to {out}.")
+    say(f"Model of {len(adapted.estimator.tasks_):,} tasks written to {out}.")
 
 
 @click.command("report", short_help="Write an HTML report of a model.")
@@ -80,7 +81,7 @@ def report(model: str, out: Path, data: str | None, force: bool, encoding: str |
         notes = (*fitted.notes, *loaded.notes)
         fitted = replace(fitted, comparison=comparison, notes=notes)
     fitted.report(out)
-    click.echo(f"Report written to {out}.")
+    say(f"Report written to {out}.")
 
 
 class Commands(click.Group):

@@ -21,6 +21,7 @@ from .running import (
     json_option,
     on_cluster,
     plain_errors,
+    say,
 )
 
 
@@ -108,7 +109,7 @@ def _show(model: TableModel, out: Path, report: Path | None) -> None:
     if model.comparison is not None:
         show_scores(model.comparison)
     echo_notes(model.notes, err=False)
-    click.echo(headline(model))
+    say(headline(model))
     if model.comparison is not None:
-        click.echo(verdict(model.comparison, model.model))
-    click.echo(f"Model written to {out}" + (f", report to {report}." if report else "."))
+        say(verdict(model.comparison, model.model))
+    say(f"Model written to {out}" + (f", report to {report}." if report else "."))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..tables import TableError, TableModel, load_model
 from .output import SHOWN, effects, facts, headline, show, show_columns, show_scores, verdict
-from .running import echo_json, echo_notes, json_option, plain_errors
+from .running import echo_json, echo_notes, json_option, plain_errors, say
 
 
 @click.command("inspect", short_help="Show columns, scores and weights of a model.")
@@ -53,11 +53,11 @@ def model_summary(model: TableModel) -> dict[str, Any]:
 
 def show_model(model: TableModel, summary: dict[str, Any]) -> None:
     """Print the summary of a model."""
-    click.echo(headline(model))
+    say(headline(model))
     show_columns(model.encoder.columns)
     if model.comparison is not None:
         show_scores(model.comparison)
-        click.echo(verdict(model.comparison, model.model))
+        say(verdict(model.comparison, model.model))
     show(
         f"Strongest features (change of the {_scale(model)} for one standard deviation)",
         ["feature", "mean over tasks", "spread over tasks"],
@@ -75,7 +75,7 @@ def show_model(model: TableModel, summary: dict[str, Any]) -> None:
         show("Members of the stack", ["member", "weight"], listed)
     echo_notes(model.notes, err=False)
     versions = ", ".join(f"{name} {number}" for name, number in model.versions.items())
-    click.echo(f"Fitted with {versions}.")
+    say(f"Fitted with {versions}.")
 
 
 def _scale(model: TableModel) -> str:
@@ -124,7 +124,7 @@ def task_summary(model: TableModel, label: str) -> dict[str, Any]:
 def show_task(model: TableModel, summary: dict[str, Any]) -> None:
     """Print the summary of a task."""
     alike = summary["tasks_alike"].tolist()
-    click.echo(
+    say(
         f"Task {summary['task']}"
         + (f", {summary['rows']:,} rows" if "rows" in summary else "")
         + f": in cluster {summary['group']} with {len(alike):,} others"

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..evaluation.comparison import Comparison
-from ..phrases import count_noun
+from ..phrases import count_noun, visible
 from ..show.page_text import MODEL_PHRASES
 from ..tables import Column, TableModel
 
@@ -40,7 +40,10 @@ VERDICTS = {
 def show(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table, floats to three digits; columns of numbers are right-aligned."""
     table = Table(box=SIMPLE_HEAD)
-    lines = [[f"{one:.3g}" if isinstance(one, float) else str(one) for one in row] for row in rows]
+    lines = [
+        [f"{one:.3g}" if isinstance(one, float) else visible(str(one)) for one in row]
+        for row in rows
+    ]
     for column, name in enumerate(header):
         numbers = all(not line[column].strip("0123456789.,+-e% ") for line in lines)
         table.add_column(name, justify="right" if numbers else "left", overflow="fold")

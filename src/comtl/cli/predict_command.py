@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from ..saving.writing import write_atomically
 from ..tables import TableError, TableModel, load_model, read_table
@@ -15,6 +17,13 @@ from ..tables.values import as_table, require_columns
 from .paths import are_predictions, check_outputs, file_option, force_option
 from .running import echo_json, echo_notes, encoding_option, json_option, plain_errors
 
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""How text begins that spreadsheets run."""
+NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]?\d+)?", re.IGNORECASE)
+FORMULA_NOTE = (
+    "Text that a spreadsheet would run as a formula is written behind an apostrophe; --raw writes "
+    "it as it is."
+)
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", "")
 
 
@@ -44,6 +53,11 @@ SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", "")
     default="mean",
     help="Tasks that are not in the model: predict by the mean of all, or raise an error.",
 )
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Write text as it is, also where a spreadsheet would run it as a formula.",
+)
 @force_option
 @encoding_option
 @json_option
@@ -56,6 +70,7 @@ def predict(
     proba: bool,
     identifiers: tuple[str, ...],
     unseen: str,
+    raw: bool,
     force: bool,
     encoding: str | None,
     as_json: bool,
@@ -85,9 +100,13 @@ def predict(
             f"Column {name!r} has the name of a column of predictions; rename it in the table."
         )
     columns |= predictions
-    if out is not None:
-        write_atomically(out, _written(columns, out.suffix.lower()))
+    suffix = ".csv" if out is None else out.suffix.lower()
     notes = (*loaded.notes, *prepared.notes)
+    if not (raw or suffix == ".parquet" or (as_json and out is None)):
+        columns, changed = without_formulas(columns)
+        notes += (FORMULA_NOTE,) if changed else ()
+    if out is not None:
+        write_atomically(out, _written(columns, suffix))
     if as_json:
         shown: dict[str, Any] = {"rows": rows.num_rows, "notes": notes, "file": out}
         if out is None:
@@ -97,7 +116,8 @@ def predict(
         return
     echo_notes(notes)
     if out is None:
-        click.echo(_written(columns, ".csv").decode(), nl=False)
+        # Bytes: what reads them wants UTF-8, also where the terminal has another encoding.
+        click.echo(_written(columns, suffix), nl=False)
 
 
 def _predictions(
@@ -124,3 +144,19 @@ def _written(columns: dict[str, Any], suffix: str) -> bytes:
         return content.getvalue()
     delimiter = "\t" if suffix == ".tsv" else ","
     return frame.to_csv(index=False, sep=delimiter, lineterminator="\n").encode()
+
+
+def without_formulas(columns: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Columns with an apostrophe before text that a spreadsheet would run, and whether any has."""
+    quoted, changed = {}, False
+    for name, values in columns.items():
+        if not isinstance(values, np.ndarray) or values.dtype.kind in "OU":
+            old, values = list(values), list(map(_quoted, values))
+            changed |= old != values
+        quoted[_quoted(name)] = values
+    return quoted, changed or list(quoted) != list(columns)
+
+
+def _quoted(value: Any) -> Any:
+    runs = isinstance(value, str) and value.startswith(FORMULAS) and not NUMBER.fullmatch(value)
+    return f"'{value}" if runs else value

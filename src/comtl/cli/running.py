@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from ..phrases import jsonable
+from ..phrases import jsonable, visible
 
 INTERRUPTED = 130
 """Exit status of an interrupted command, as in shells."""
@@ -84,7 +85,15 @@ def plain_errors() -> Iterator[None]:
                     raise
                 if error.strerror and error.filename:
                     message = f"{error.filename}: {error.strerror}."
-            raise click.ClickException(message) from error
+            raise click.ClickException(_for_terminal(message)) from error
+        except click.ClickException as error:
+            raise type(error)(_for_terminal(error.message)) from error
+
+
+def _for_terminal(message: str) -> str:
+    """Message in the letters that standard error has."""
+    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    return visible(message).encode(encoding, "backslashreplace").decode(encoding)
 
 
 @contextmanager
@@ -121,11 +130,17 @@ def fits_shown(title: str, shown: bool) -> Iterator[Report | None]:
 
 
 def echo_json(value: dict[str, Any]) -> None:
-    """Write one JSON object; NaN becomes null."""
-    click.echo(json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False))
+    """Write one JSON object, in ASCII for every terminal; NaN becomes null."""
+    click.echo(json.dumps(jsonable(value), allow_nan=False))
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Write text for people, who may have named things by what a terminal would obey."""
+    # With the stream named, click keeps to its encoding.
+    click.echo(visible(text), file=sys.stderr if err else sys.stdout)
 
 
 def echo_notes(notes: tuple[str, ...], *, err: bool = True) -> None:
     """Write notes, a line each."""
     for note in notes:
-        click.echo(f"Note: {note}", err=err)
+        say(f"Note: {note}", err=err)

@@ -21,6 +21,8 @@ from .values import TableError, require_unique
 PIPE = "-"
 SHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 """How archives and spreadsheets begin."""
+MOST_EXPANSION = 200
+"""How many times larger than its file of gzip a table may be, beside 256 MiB."""
 WIDE = (b"\xff\xfe", b"\xfe\xff")
 """How text of two bytes a letter begins."""
 
@@ -67,7 +69,7 @@ def read_table(
     content = _content(path, name)
     if content.startswith(b"\x1f\x8b"):
         try:
-            content = gzip.decompress(content)
+            content = _unpacked(content, name)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise TableError(
                 f"{name} is incomplete or damaged (gzip: {error}); copy it again."
@@ -82,6 +84,18 @@ def read_table(
         raise TableError(f"{name} is a spreadsheet or an archive; save the sheet as CSV (UTF-8).")
     table, notes = read_delimited(_utf8(content, name, encoding), name, text)
     return Loaded(table, tuple(notes))
+
+
+def _unpacked(content: bytes, name: str) -> bytes:
+    """Content of a file of gzip, unless it is made to fill the memory."""
+    most = MOST_EXPANSION * len(content) + 2**28
+    unpacked = gzip.GzipFile(fileobj=io.BytesIO(content)).read(most + 1)
+    if len(unpacked) > most:
+        raise TableError(
+            f"{name} unpacks to more than {MOST_EXPANSION} times its size; if that is right, "
+            "unpack it with gunzip and name the unpacked file."
+        )
+    return unpacked
 
 
 def _content(path: str | os.PathLike[str], name: str) -> bytes:
