@@ -208,6 +208,7 @@ def test_wrong_usage(folder, arguments):
         (["adapt", "p.comtl", "train.csv", "--out", "x.comtl"], "knows already"),
         (["adapt", "p.comtl", "new.csv", "--out", "x.comtl"], "'score'"),
         (["fit", "train.csv", *FIT, "--out", "."], "folder"),
+        (["fit", "train.csv", *FIT, "--number", "sex"], "'sex' holds no number, but in 113 rows"),
     ],
 )
 def test_errors_are_one_line(folder, arguments, text):

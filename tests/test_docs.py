@@ -97,6 +97,18 @@ def test_blocks_run(page, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_install_that_works_from_a_clone_comes_first(page):
+    text = page.read_text(encoding="utf-8")
+    if 'pip install "comtl' in text:
+        assert text.index('pip install ".[') < text.index('pip install "comtl')
+
+
+def test_the_readme_installs_before_it_imports():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text.index("pip install") < text.index("```python")
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     for target in LINK.findall(text):

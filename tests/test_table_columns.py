@@ -78,6 +78,11 @@ def test_forced_kinds():
     assert (found.kind, found.missing, found.fill) == ("number", 1, 1.5)
     with pytest.raises(TableError, match=r"'1,234'"):
         infer_column(column("1", "1,234"), "x", "number")
+    assert not infer_column(column("", "?", None), "x", "number").refused
+    with pytest.raises(TableError, match=r"'town' holds no number, but in 3 rows text such as 'L"):
+        Encoder.of(
+            pa.table({"town": ["York", "Leeds", "?", "York"], "age": range(4)}), number=["town"]
+        )
 
 
 def test_all_refused_columns_are_named():

@@ -162,7 +162,7 @@ def test_several_tasks_need_a_task_at_predict(kind):
     if "labels" in kind:
         methods += [model.predict_proba, model.decision_function, model.predict_log_proba]
     for method in methods:
-        with pytest.raises(ValueError, match=r"task= .*task_column"):
+        with pytest.raises(ValueError, match=r"task= .*enable_metadata_routing.*task_column"):
             method(X)
 
 

@@ -266,8 +266,9 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
                 return X, None
             if len(self.tasks_) > 1:
                 raise ValueError(
-                    "This model knows several tasks: pass task= with one label a row, or fit it "
-                    "with task_column so that X holds the task."
+                    "This model knows several tasks: pass task= with one label a row (in pipelines "
+                    "and searches after sklearn.set_config(enable_metadata_routing=True)), or fit "
+                    "it with task_column so that X holds the task."
                 )
             return X, np.zeros(X.shape[0], dtype=np.intp)
         adapts = self._algorithm_class is not None

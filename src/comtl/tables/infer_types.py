@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from ..phrases import count_noun
 from .columns import CATEGORY, NUMBER, YES_NO, Column
 from .values import (
+    MISSING_NUMBERS,
     NUMBER_PATTERN,
     are_numbers,
     levels_of,
@@ -144,6 +145,12 @@ def _number(values: pa.ChunkedArray, name: str, *, coerce: bool = False) -> Colu
     numbers = numbers_of(values, name, coerce=coerce)
     gaps = np.isnan(numbers)
     if gaps.all():
+        codes, words = levels_of(values, MISSING_NUMBERS)
+        if words:
+            rows = count_noun(int((codes >= 0).sum()), "row")
+            why = f"Column {name!r} holds no number, but in {rows} text such as {words[0]!r}: "
+            why += f"leave out --number {name}, or pass --category {name} or --drop {name}."
+            return SkippedColumn(name, why, True)
         return SkippedColumn.left_out(name, "has no values")
     known = numbers[~gaps]
     if not gaps.any() and (known == known[0]).all():
