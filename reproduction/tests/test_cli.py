@@ -4,15 +4,16 @@ import errno
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from unittest import mock
 
 import pytest
 from click.testing import CliRunner
 
 from comtl_reproduction import conditioning, convergence
-from comtl_reproduction.cells import Cell
-from comtl_reproduction.command import reproduce_command
-from comtl_reproduction.experiment import Experiment, Options, run_experiment
+from comtl_reproduction.cells import Cell, ExperimentError
+from comtl_reproduction.command import EXPERIMENTS, reproduce_command
+from comtl_reproduction.experiment import Experiment, Options, require_data, run_experiment
 from toy_experiment import METHODS, toy
 
 
@@ -54,11 +55,14 @@ def test_reproduce(run, tmp_path):
     assert result.exit_code == 0, result.output
     assert "RMSE (lower is better)" in result.stdout
     assert str(tmp_path / "out" / "toy.csv") in result.stdout
-    assert "toy: 4 of 4 cells done" in result.stderr
+    assert "toy: 4 of 4 fits done" in result.stderr
     assert (tmp_path / "calls").read_text().split("\n")[0] == "STL 0"
     assert run("toy", "--quick", "--repeats", "1").exit_code == 0
     names = {path.name for path in (tmp_path / "out").glob("toy-quick*")}
     assert names == {"toy-quick.csv", "toy-quick_times.csv", "toy-quick.md"}
+    page = (tmp_path / "out" / "toy-quick.md").read_text()
+    assert "Quick version" in page and "not comparable" in page
+    assert "Quick version" not in (tmp_path / "out" / "toy.md").read_text()
 
 
 def test_data_folder_is_set_for_the_run(run, tmp_path):
@@ -67,11 +71,32 @@ def test_data_folder_is_set_for_the_run(run, tmp_path):
     assert csv == f"n,value\n0,{tmp_path.resolve()}\n"
 
 
+@pytest.mark.parametrize("name", ["school", "sentiment", "newsgroups", "sensitivity", "all"])
+def test_missing_data_are_an_error_before_any_work(name, tmp_path, monkeypatch):
+    monkeypatch.delenv("COMTL_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with mock.patch("comtl_reproduction.command.run_experiment", side_effect=AssertionError):
+        result = CliRunner().invoke(reproduce_command(EXPERIMENTS), [name])
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert "--data" in line and "not shipped" in line and "cell" not in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_data_are_not_asked_for_where_all_fits_are_done(tmp_path, monkeypatch):
+    monkeypatch.delenv("COMTL_DATA", raising=False)
+    experiment = replace(toy(tmp_path), files=lambda options: ("school",))
+    with pytest.raises(ExperimentError, match="--data"):
+        require_data(experiment, Options(), tmp_path)
+    run_experiment(experiment, Options(), tmp_path)
+    require_data(experiment, Options(), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "texts"),
     [
         (["toy", "--methods", "STL,KNN"], 2, ["KNN", *METHODS]),
-        (["missing_data"], 1, ["cell n=0 failed", "set COMTL_DATA"]),
+        (["missing_data"], 1, ["fit n=0 failed", "set COMTL_DATA"]),
         (["interrupted"], 130, ["the same command goes on"]),
         (["nothing"], 2, ["toy", "all"]),
         (["toy", "--repeats", "0"], 2, ["--repeats"]),

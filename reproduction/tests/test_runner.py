@@ -124,7 +124,7 @@ def stores(folder):
 def test_a_failing_cell_is_named_and_the_others_are_kept(tmp_path, jobs):
     cells = [Cell({"n": n}, fail, {"n": n}) for n in (0, 1, 2, 3)]
     store, times = stores(tmp_path)
-    with pytest.raises(ExperimentError, match="cell n=2 failed: ValueError: no such number"):
+    with pytest.raises(ExperimentError, match="fit n=2 failed: ValueError: no such number"):
         run_cells(cells, store, times, jobs=jobs)
     if jobs == 1:
         assert cells[0] in store and cells[1] in store

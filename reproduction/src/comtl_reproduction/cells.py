@@ -206,5 +206,5 @@ def _timed(index: int, cell: Cell) -> tuple[int, Mapping[str, Any], float]:
             values = cell.work(**cell.arguments)
     except Exception as error:
         text = " ".join(str(error).split())
-        raise ExperimentError(f"cell {cell.name} failed: {type(error).__name__}: {text}") from error
+        raise ExperimentError(f"fit {cell.name} failed: {type(error).__name__}: {text}") from error
     return index, values, time.perf_counter() - begun

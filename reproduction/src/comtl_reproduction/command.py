@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -16,7 +15,7 @@ from comtl.cli.running import INTERRUPTED, progress
 
 from .cells import ExperimentError
 from .convergence import CONVERGENCE
-from .experiment import Experiment, Options, run_experiment
+from .experiment import Experiment, Options, require_data, run_experiment
 from .newsgroups import NEWSGROUPS
 from .regressions import SCHOOL, SYNTHETIC
 from .sensitivity import SENSITIVITY
@@ -48,13 +47,13 @@ def reproduce_command(experiments: Mapping[str, Experiment]) -> click.Command:
     @click.option(
         "--out",
         type=click.Path(file_okay=False, path_type=Path),
-        default=Path("reproduction"),
+        default=Path("results"),
         help="Folder for results.",
     )
     @click.option(
         "--data",
         type=click.Path(exists=True, file_okay=False, resolve_path=True),
-        help="Folder of the real data sets.",
+        help="Folder of the real data sets, which are not shipped.",
         show_default="the environment variable COMTL_DATA",
     )
     def reproduce(
@@ -66,13 +65,21 @@ def reproduce_command(experiments: Mapping[str, Experiment]) -> click.Command:
         same command goes on where it stopped.
         """
         chosen = list(experiments.values()) if name == ALL else [experiments[name]]
-        options = Options(quick, repeats, known_methods(methods, chosen))
+        wanted = known_methods(methods, chosen)
+        runs = {}
+        for experiment in chosen:
+            # With "all", a method may be known to some experiments only.
+            mine = tuple(method for method in wanted if method in experiment.methods)
+            if mine or not wanted:
+                runs[experiment] = Options(quick, repeats, mine)
         if data is not None:
             # Processes that are started find it there.
             os.environ["COMTL_DATA"] = data
         try:
+            for experiment, options in runs.items():
+                require_data(experiment, options, out)
             _check_writable(out)
-            for experiment in chosen:
+            for experiment, options in runs.items():
                 _run(experiment, options, out, jobs)
         except KeyboardInterrupt:
             click.echo("Interrupted. What is finished is kept: the same command goes on.", err=True)
@@ -109,14 +116,8 @@ def known_methods(text: str, experiments: Sequence[Experiment]) -> tuple[str, ..
 
 
 def _run(experiment: Experiment, options: Options, out: Path, jobs: int) -> None:
-    # With "all", a method may be known to some experiments only.
-    mine = tuple(method for method in options.methods if method in experiment.methods)
-    if options.methods and not mine:
-        return
-    with progress(experiment.name, Console(stderr=True), what="cells") as report:
-        made = run_experiment(
-            experiment, replace(options, methods=mine), out, jobs=jobs, report=report
-        )
+    with progress(experiment.name, Console(stderr=True), what="fits") as report:
+        made = run_experiment(experiment, options, out, jobs=jobs, report=report)
     console = Console()
     for table in made.tables:
         console.print(table.rich())

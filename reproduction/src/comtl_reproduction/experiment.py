@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from comtl.saving.writing import write_atomically
 
-from .cells import Cell, Row, Store, run_cells
+from .cells import Cell, ExperimentError, Row, Store, run_cells
+from .loaders.files import locate
 from .tables import Table
 
 
@@ -41,6 +42,7 @@ class Experiment:
     ``name`` is that of the command line and of the files, ``title`` heads the page. ``cells`` come
     in the order of the result file. ``summary`` and ``figures`` are given the rows of the file,
     which may be of fewer or more cells than wanted; figures also the first part of their name.
+    ``files`` names the data files that the cells read.
     """
 
     name: str
@@ -51,8 +53,21 @@ class Experiment:
     cells: Callable[[Options], list[Cell]]
     summary: Callable[[Sequence[Row]], list[Table]]
     figures: Callable[[Sequence[Row], Path], list[Path]] = lambda rows, stem: []
+    files: Callable[[Options], Sequence[str]] = lambda options: ()
+
+    def file_name(self, options: Options) -> str:
+        """First part of the names of its files."""
+        return self.name + ("-quick" if options.quick else "")
+
+    def store(self, options: Options, folder: Path) -> Store:
+        """The finished cells in a folder."""
+        path = folder / f"{self.file_name(options)}.csv"
+        return Store(path, self.key_columns, self.value_columns)
 
 
+QUICK_NOTE = (
+    "Quick version: one repeat and fewer sets, methods or settings; not comparable to the paper."
+)
 KEYS = ("data", "method", "repeat")
 """Key columns of the tables of the paper."""
 
@@ -75,6 +90,18 @@ class Outcome:
     files: list[Path]
 
 
+def require_data(experiment: Experiment, options: Options, folder: Path) -> None:
+    """Refuse to begin an experiment of which a cell is missing and needs data that are not here."""
+    store = experiment.store(options, folder)
+    if all(cell in store for cell in experiment.cells(options)):
+        return
+    try:
+        for name in experiment.files(options):
+            locate(name)
+    except (FileNotFoundError, ValueError) as error:
+        raise ExperimentError(f"{experiment.name} cannot begin: {error}") from error
+
+
 def run_experiment(
     experiment: Experiment,
     options: Options,
@@ -87,12 +114,13 @@ def run_experiment(
 
     Page and figures show all rows of the result file, also those of methods run before.
     """
-    name = experiment.name + ("-quick" if options.quick else "")
-    store = Store(folder / f"{name}.csv", experiment.key_columns, experiment.value_columns)
+    name, store = experiment.file_name(options), experiment.store(options, folder)
     times = Store(folder / f"{name}_times.csv", experiment.key_columns, ["seconds"])
     run_cells(experiment.cells(options), store, times, jobs=jobs, report=report)
     rows = store.rows()
     tables = experiment.summary(rows)
+    if options.quick:
+        tables = [replace(table, note=f"{QUICK_NOTE} {table.note}".strip()) for table in tables]
     figures = experiment.figures(rows, folder / name)
     parts = [f"# {experiment.title}\n", *(table.markdown() for table in tables)]
     parts += [f"![{path.stem}]({path.name})\n" for path in figures if path.suffix == ".png"]

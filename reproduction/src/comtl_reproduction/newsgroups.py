@@ -118,5 +118,12 @@ def _means(rows: Sequence[Row]) -> list[Row]:
 
 
 NEWSGROUPS = Experiment(
-    "newsgroups", "Transfer to a new pair of newsgroups", NAMES, KEYS, COLUMNS, cells, summary
+    "newsgroups",
+    "Transfer to a new pair of newsgroups",
+    NAMES,
+    KEYS,
+    COLUMNS,
+    cells,
+    summary,
+    files=lambda options: ("newsgroups",),
 )

@@ -69,4 +69,5 @@ SENTIMENT = Experiment(
     COLUMNS,
     cells,
     summary,
+    files=lambda options: ("stars",),
 )

@@ -36,8 +36,9 @@ def locate(name: str, data_home: PathLike | None = None) -> Path:
     path = Path(home or "", file.path)
     if not home or not path.is_file():
         raise FileNotFoundError(
-            f"{path} not found: set the environment variable COMTL_DATA, or pass data_home, to the "
-            f"folder that holds {file.path}. The original comes from {file.source}."
+            f"{path} not found. Data files are not shipped: give the folder that holds {file.path} "
+            "by --data, the environment variable COMTL_DATA, or data_home in Python. The original "
+            f"comes from {file.source}."
         )
     if _checksum(path.resolve(), path.stat().st_mtime_ns) != file.sha256:
         raise ValueError(
