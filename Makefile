@@ -9,7 +9,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint lint-check lint-format lint-types format docs bench leaderboard clean
+.PHONY: help demo test lint lint-check lint-format lint-types format docs bench soak leaderboard clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,9 @@ bench: $(VENV)/.stamp-test ## run every benchmarks/bench_*.py, writing its outpu
 		echo "== $$script"; $(BIN)/python "$$script" > "$${script%.py}.tmp"; \
 		mv "$${script%.py}.tmp" "$${script%.py}.md"; cat "$${script%.py}.md"; \
 	done
+
+soak: $(VENV)/.stamp-test ## attack the library by chance for an hour; ARGS="--seed 1 --minutes 5"
+	$(BIN)/python tests/soak $(ARGS)
 
 leaderboard: $(VENV)/.stamp-test ## measure every method on every development set (hours; resumes if interrupted)
 	@$(PIP) install 'lightgbm>=4.3' 'gpboost>=1.5'
