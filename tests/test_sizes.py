@@ -9,7 +9,7 @@ import comtl
 
 SOURCE = Path(comtl.__file__).parent
 BUDGET = {
-    "top": 1552,
+    "top": 1557,
     "arrays": 947,
     "baselines": 1013,
     "batches": 774,

@@ -49,8 +49,13 @@ class ColumnWeights:
         """Separate weights (T, P) into a common part, the mean unless given, and factors."""
         xp = namespace(coef)
         shared = xp.mean(coef, axis=0) if shared is None else shared
-        left, sizes, right = xp.linalg.svd(coef - shared, full_matrices=False)
-        return cls(right.T, left * sizes, shared, intercepts)
+        largest = xp.max(xp.abs(coef), axis=0)
+        unit = xp.where(largest > 0.0, largest, xp.max(largest))
+        # One SVD keeps the digits of all features unless their units are far apart.
+        if bool(xp.min(unit) >= float(xp.finfo(unit.dtype).eps) ** 0.25 * xp.max(unit)):
+            unit = xp.ones_like(unit)
+        left, sizes, right = xp.linalg.svd((coef - shared) / unit, full_matrices=False)
+        return cls(right.T * unit[:, None], left * sizes, shared, intercepts)
 
     @property
     def consistent(self) -> bool:
