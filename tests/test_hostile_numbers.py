@@ -1,12 +1,15 @@
 """Hostile numbers: the result is that of well-scaled data, or one sentence says what is wrong."""
 
+from datetime import datetime, timedelta
 from functools import cache
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 import comtl
-from comtl import baselines
+from comtl import baselines, pack_tasks, spool_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -76,3 +79,120 @@ def test_columns_of_any_scale(name, exponents):
         _, spread = model.predict(rows, task=TASK, return_std=True)
         _, expected = plain.predict(X, task=TASK, return_std=True)
         np.testing.assert_allclose(spread, expected, rtol=0.1)
+
+
+def masked(values, *places):
+    mask = np.zeros(np.shape(values), dtype=bool)
+    mask[places] = True
+    return np.ma.array(values, mask=mask)
+
+
+@each
+def test_masked_entries_are_missing(name):
+    y, hidden = target(name), masked(X, 3, 1)
+    for given, said_of_it in (
+        ((hidden, y, TASK), "X has masked entries; fill them"),
+        ((X, masked(y, 3), TASK), "y contains NaN"),
+        ((X, y, masked(TASK, 3)), "task has 1 missing label"),
+        ((X, y, TASK, masked(np.ones(len(y)), 3)), "sample_weight has masked entries; fill them"),
+    ):
+        with pytest.raises(ValueError, match=said_of_it):
+            make(name).fit(*given)
+    with pytest.raises(ValueError, match="X has masked entries"):
+        reference(name).predict(hidden, task=TASK)
+    with pytest.raises(ValueError, match="sample_weight has masked entries"):
+        reference(name).score(X, y, task=TASK, sample_weight=masked(np.ones(len(y)), 3))
+    unmasked = fitted(name, np.ma.array(X), np.ma.array(y), np.ma.ones(len(y)), np.ma.array(TASK))
+    np.testing.assert_allclose(said(unmasked), said(reference(name)), atol=1e-9)
+
+
+@each
+def test_masked_targets_of_a_table_are_missing(name):
+    table = np.stack([target(name), target(name)[::-1]], axis=1)
+    gaps = table.astype(float)
+    gaps[[3, 8], [1, 0]] = np.nan
+    for held in (table, table.astype(object)):
+        model = fitted(name, y=masked(held, [3, 8], [1, 0]), task=None)
+        expected = fitted(name, y=gaps, task=None)
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-9)
+        score = model.score(X, masked(held, [3, 8], [1, 0]))
+        assert score == pytest.approx(expected.score(X, gaps))
+
+
+def test_masked_rows_are_not_packed_or_spooled(tmp_path):
+    for Xs, ys in (([masked(X, 3, 1)], [Y]), ([X], [masked(Y, 3)])):
+        with pytest.raises(ValueError, match="masked entries"):
+            pack_tasks(Xs, ys)
+        with pytest.raises(ValueError, match="of block 0 has masked entries"):
+            spool_rows([(Xs[0], ys[0], TASK)], tmp_path / "rows")
+
+
+DAYS = np.datetime64("2020-01-01") + np.arange(len(TASK))
+GAP = np.where(TASK == 1, np.datetime64("NaT"), DAYS)
+SINCE = DAYS - DAYS[0]
+
+
+def mixed(value, shape):
+    values = np.array(np.broadcast_to(X[:, :1], (len(X), 2)), dtype=object)
+    values[3] = value
+    return values if shape == 2 else values[:, 0]
+
+
+DATED_X = {
+    "dates": DAYS[:, None],
+    "not a date": GAP[:, None],
+    "durations": SINCE[:, None],
+    "list": [[day] for day in DAYS],
+    "list of two kinds": [[day, 1.0] for day in DAYS],
+    **{f"object {value!r}": mixed(value, 2) for value in (DAYS[0], SINCE[1], datetime(2020, 1, 1))},
+    "pandas": pd.DataFrame({"a": Y, "day": DAYS}),
+    "pandas, durations": pd.DataFrame({"a": Y, "day": SINCE}),
+    "pandas, objects": pd.DataFrame({"a": Y, "day": pd.Series(DAYS).astype(object)}),
+    "pandas, periods": pd.DataFrame({"a": Y, "day": pd.Series(DAYS).dt.to_period("D")}),
+    "polars": pl.DataFrame({"a": Y, "day": DAYS}),
+}
+DATED_Y = {
+    "dates": DAYS,
+    "not a date": GAP,
+    "durations": SINCE,
+    "masked": np.ma.array(DAYS),
+    "list": list(DAYS),
+    "table": np.stack([DAYS, DAYS], axis=1),
+    **{f"object {value!r}": mixed(value, 1) for value in (DAYS[0], SINCE[1], timedelta(1))},
+    "pandas": pd.Series(DAYS),
+    "pandas, with a zone": pd.Series(DAYS).dt.tz_localize("UTC"),
+    "pandas, frame": pd.DataFrame({"a": DAYS, "b": DAYS}),
+    "polars": pl.Series(DAYS),
+}
+
+
+@pytest.mark.parametrize("name", ["BiFactorRegressor", "MultitaskClassifier"])
+@pytest.mark.parametrize("kind", DATED_X)
+def test_dates_among_the_features_are_refused(name, kind):
+    with pytest.raises(ValueError, match=r"X .*Encode them as numbers \(dates, for example, as"):
+        make(name).fit(DATED_X[kind], target(name), task=TASK)
+
+
+@each
+def test_dates_are_refused_everywhere(name):
+    with pytest.raises(ValueError, match="X holds dates or durations"):
+        make(name).fit(DATED_X["not a date"], target(name), task=TASK)
+    with pytest.raises(ValueError, match="X holds dates or durations"):
+        reference(name).predict(SINCE[:, None].repeat(3, axis=1), task=TASK)
+    with pytest.raises(ValueError, match="y holds dates or durations"):
+        make(name).fit(X, DAYS, task=TASK)
+
+
+@pytest.mark.parametrize("name", ["BiFactorRegressor", "BiFactorClassifier"])
+@pytest.mark.parametrize("kind", DATED_Y)
+def test_dates_as_targets_are_refused(name, kind):
+    y = DATED_Y[kind]
+    wrong = r"y (holds dates or durations|has columns that are neither).*(astype|days since)"
+    with pytest.raises(ValueError, match=wrong):
+        make(name).fit(X, y, task=None if getattr(y, "ndim", 1) == 2 else TASK)
+
+
+@pytest.mark.parametrize("weights", [SINCE, DAYS, list(SINCE), pd.Series(SINCE)])
+def test_dates_as_weights_are_refused(weights):
+    with pytest.raises(ValueError, match="sample_weight holds dates or durations"):
+        fitted("BiFactorRegressor", weights=weights)

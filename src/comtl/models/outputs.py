@@ -16,7 +16,7 @@ from ..linear import OutputColumns
 from ..losses import ClassLink, Link
 from ..rows.frames import is_partitioned
 from ..rows.observations import Observations, signs
-from ..rows.reading import read_classes, read_numbers
+from ..rows.reading import read_classes, read_numbers, refuse_masked
 from .task_model import TaskModel
 
 
@@ -309,6 +309,7 @@ def mean_over_columns(
 
     Columns with too few observations for the metric, fewer than ``least``, are left out.
     """
+    refuse_masked(sample_weight, "sample_weight")
     if truth.ndim == 1:
         return float(metric(truth, guess, sample_weight=sample_weight))
     if truth.shape != guess.shape:

@@ -17,7 +17,7 @@ from ..arrays import on_device, take, to_numpy
 from .device_reading import as_rows
 from .frames import column_names, is_frame, is_partitioned
 from .observations import Observations
-from .reading import read_classes, read_rows, read_tasks, read_training
+from .reading import read_classes, read_rows, read_tasks, read_training, refuse_masked
 
 if TYPE_CHECKING:
     from ..models.task_model import TaskModel
@@ -139,6 +139,8 @@ def pack_tasks(
         raise ValueError("Xs and ys are empty; give at least one task.")
     if len(np.unique(labels)) < len(labels):
         raise ValueError("tasks holds the same label twice; give each task another label.")
+    for values in (*Xs, *ys):
+        refuse_masked(values, "X or y of a task")
     blocks: list[Any] = [X if is_frame(X) or sparse.issparse(X) else np.asarray(X) for X in Xs]
     targets = [np.asarray(y) for y in ys]
     for label, X, y in zip(labels.tolist(), blocks, targets, strict=True):

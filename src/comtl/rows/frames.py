@@ -4,6 +4,7 @@ They go through narwhals, so neither pandas nor polars is ever imported here.
 """
 
 import operator
+from datetime import date, timedelta
 from numbers import Integral
 from typing import Any
 
@@ -13,6 +14,8 @@ from scipy import sparse
 
 from ..arrays import is_device_sparse, namespace, on_device
 from ..phrases import some
+
+_DATES = np.datetime64, np.timedelta64, date, timedelta
 
 
 def is_frame(X: Any) -> bool:
@@ -92,7 +95,7 @@ def choose_position(X: Any, column: str | int) -> int:
 
 
 def text_columns(X: Any) -> list[Any]:
-    """Columns of a frame, or of an array of objects, that are neither numeric nor boolean."""
+    """Columns of a frame, or of an array, that are neither numeric nor boolean."""
     if not is_frame(X):
         return [i for i in range(X.shape[1]) if not _reads_as_float(X[:, i])]
     frame = nw.from_native(X)
@@ -125,7 +128,16 @@ def as_array(values: Any) -> np.ndarray:
     return np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
 
 
+def holds_dates(values: np.ndarray) -> bool:
+    """Whether values are dates or durations, which NumPy would count in units of any length."""
+    if values.dtype.kind != "O":
+        return values.dtype.kind in "mM"
+    return any(isinstance(value, _DATES) for value in values.flat)
+
+
 def _reads_as_float(column: np.ndarray) -> bool:
+    if holds_dates(column):
+        return False
     try:
         column.astype(float)
     except ValueError:

@@ -16,6 +16,7 @@ from .frames import (
     as_array,
     column_names,
     float_types,
+    holds_dates,
     is_frame,
     is_series,
     split_column,
@@ -26,6 +27,7 @@ from .observations import Matrix, Observations
 
 _LARGEST_INT = np.iinfo(np.int64).max
 _HOST_FLOATS = np.empty(0)
+_ENCODE = "Encode them as numbers (dates, for example, as days since the first)"
 
 
 def read_training(
@@ -79,22 +81,29 @@ def read_rows(
         raise ValueError(
             f"The task is given twice: by task_column={column!r} and by task=. Give only one."
         )
+    refuse_masked(X, "X")
     features, labels = device_rows(estimator, X) if on_device(X) else X, task
     if column is not None:
         labels, features = split_column(features, column)
     if on_device(X):
         refuse_empty(features, X.shape)
     else:
-        remedy = "Encode them as numbers, or name the one with the tasks as task_column."
+        features = _listed(features)
+        remedy = f"{_ENCODE}, or name the column with the tasks as task_column."
         refuse_text(features, remedy)
-        features = check_array(
-            features,
-            accept_sparse="csr",
-            dtype=float_types(features),
-            ensure_all_finite=False,
-            input_name="X",
-            estimator=estimator,
-        )
+        try:
+            features = check_array(
+                features,
+                accept_sparse="csr",
+                dtype=float_types(features),
+                ensure_all_finite=False,
+                input_name="X",
+                estimator=estimator,
+            )
+        except TypeError as error:
+            if not is_frame(features):
+                raise
+            raise ValueError(f"X cannot be read as numbers: {error}. {remedy}") from error
         features = sparse.csr_array(features) if sparse.issparse(features) else features
     validate_data(estimator, X, skip_check_array=True, reset=reset)
     if labels is None:
@@ -110,13 +119,27 @@ def read_rows(
 
 
 def refuse_text(X: Any, remedy: str, name: str = "X") -> None:
-    """Raise if a column of a frame or of objects is not numeric; ``remedy`` ends the message."""
-    if not is_frame(X) and not (type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "OU"):
+    """Raise if a column is not numeric, or anything is a date; ``remedy`` ends the message."""
+    X = values_of(X)[0] if is_series(X) else X
+    if not is_frame(X) and not (isinstance(X, np.ndarray) and X.dtype.kind in "OUmM"):
         return
-    if wrong := text_columns(X):
+    if not is_frame(X) and holds_dates(X):
+        raise ValueError(f"{name} holds dates or durations, which are no numbers. {remedy}")
+    if len(X.shape) == 2 and (wrong := text_columns(X)):
         raise ValueError(
             f"{name} has columns that are neither numeric nor boolean: {some(wrong, 10)}. {remedy}"
         )
+
+
+def _listed(values: Any) -> Any:
+    """Array of the type that NumPy finds for lists; others stay as they are."""
+    return np.asarray(values) if isinstance(values, list | tuple) else values
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise if entries of a masked array are missing."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(f"{name} has masked entries; fill them, or leave out their rows.")
 
 
 def check_finite(X: Any, estimator: Any) -> None:
@@ -133,7 +156,10 @@ def check_finite(X: Any, estimator: Any) -> None:
 
 def read_numbers(y: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     """Read the targets of a regression and mark the missing ones, which only a 2-D y may have."""
-    refuse_text(y, "Encode them, or use the classifier for class labels.", name="y")
+    if isinstance(y, np.ma.MaskedArray) and y.dtype.kind not in "mM":
+        y = np.where(np.ma.getmaskarray(y), np.nan, y.data)
+    y = _listed(y)
+    refuse_text(y, f"{_ENCODE}, or use the classifier for class labels.", name="y")
     try:
         target = check_array(
             y, ensure_2d=False, dtype=dtype, ensure_all_finite=False, input_name="y"
@@ -155,6 +181,9 @@ def read_weights(
         return xp.ones(n_rows, dtype=like.dtype)
     if np.isscalar(sample_weight):
         sample_weight = np.full(n_rows, sample_weight, dtype=float)
+    refuse_masked(sample_weight, "sample_weight")
+    sample_weight = _listed(sample_weight)
+    refuse_text(sample_weight, f"{_ENCODE}.", name="sample_weight")
     if on_device(like):
         weights = asarray_like(sample_weight, like, like.dtype)
         check_device_finite(weights, "sample_weight")
@@ -181,8 +210,8 @@ def read_values(values: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     if is_frame(values) or is_series(values):
         array, missing = values_of(values)
     else:
-        array = as_array(values)
-        missing = np.zeros(array.shape, dtype=bool)
+        array, masked = as_array(values), isinstance(values, np.ma.MaskedArray)
+        missing = np.array(np.ma.getmaskarray(values)) if masked else np.zeros(array.shape, bool)
     if array.dtype.kind == "f":
         return array, missing | np.isnan(array)
     if array.dtype.kind == "T":  # NumPy's strings of any length, which may hold NaN or None
@@ -251,6 +280,11 @@ def read_tasks(values: Any, name: str = "task") -> np.ndarray:
 def read_classes(y: Any) -> tuple[np.ndarray, np.ndarray]:
     """Read class labels and mark the missing ones, which only a 2-D y may have."""
     labels, missing = read_values(y, "y")
+    if holds_dates(labels):
+        raise ValueError(
+            "y holds dates or durations, but class labels are text, numbers or booleans. Convert "
+            "them, for example with astype(str)."
+        )
     if labels.ndim not in (1, 2) or 0 in labels.shape[1:]:
         raise ValueError(
             "y must be a dense array of class labels with one or two dimensions, got "
