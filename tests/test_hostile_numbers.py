@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 
 import comtl
 from comtl import baselines, pack_tasks, spool_rows
@@ -196,3 +197,77 @@ def test_dates_as_targets_are_refused(name, kind):
 def test_dates_as_weights_are_refused(weights):
     with pytest.raises(ValueError, match="sample_weight holds dates or durations"):
         fitted("BiFactorRegressor", weights=weights)
+
+
+def set_at(name, place, value):
+    def damage(rows):
+        getattr(rows, name)[place] = value
+
+    return damage
+
+
+def set_to(name, change):
+    def damage(rows):
+        setattr(rows, name, change(getattr(rows, name)))
+
+    return damage
+
+
+DAMAGE = {
+    "column beyond the last": set_at("indices", 5, 999),
+    "column below zero": set_at("indices", 5, -7),
+    "falling row ends": set_at("indptr", 3, 40),
+    "rows from two": set_at("indptr", 0, 2),
+    "rows beyond the data": set_at("indptr", -1, 10_000),
+    "assigned indices": set_to("indices", lambda it: it.astype(np.int64) * 1000 + 500),
+    "fractions": set_to("indices", lambda it: it + 0.5),
+    "less data": set_to("data", lambda it: it[:-3]),
+    "fewer rows": set_to("indptr", lambda it: it[:-3]),
+}
+BAD_INDICES = "is a sparse matrix with row or column indices that do not fit its shape"
+
+
+@pytest.mark.parametrize("form", ["csr_array", "csc_array", "bsr_array", "csr_matrix"])
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_sparse_rows_that_lead_nowhere_are_refused(form, damage):
+    wide = np.hstack([np.where(np.abs(X) > 0.3, X, 0.0)] * 2)
+    rows = getattr(sparse, form)(wide)
+    model = fitted("BiFactorRegressor", rows)
+    DAMAGE[damage](rows)
+    for use in (
+        lambda: fitted("BiFactorRegressor", rows),
+        lambda: fitted("BiFactorRegressor", rows, task=None, task_column=0),
+        lambda: model.predict(rows, task=TASK),
+        lambda: pack_tasks([rows], [Y]),
+    ):
+        with pytest.raises(ValueError, match=BAD_INDICES):
+            use()
+
+
+@each
+def test_sparse_rows_that_lead_nowhere_are_refused_everywhere(name, tmp_path):
+    rows = sparse.csr_array(X)
+    for use in (lambda: fitted(name, rows), lambda: reference(name).predict(rows, task=TASK)):
+        rows.indices[7] = 3
+        with pytest.raises(ValueError, match=BAD_INDICES):
+            use()
+    with pytest.raises(ValueError, match=f"X of block 0 {BAD_INDICES}"):
+        spool_rows([(rows, Y, TASK)], tmp_path / "rows")
+
+
+@pytest.mark.parametrize(("row", "column"), [(90, 0), (-1, 0), (0, 3), (0, -1)])
+def test_coordinates_that_lead_nowhere_are_refused(row, column):
+    rows = sparse.coo_array(X)
+    rows.row[5], rows.col[5] = row, column
+    with pytest.raises(ValueError, match=BAD_INDICES):
+        reference("BiFactorRegressor").predict(rows, task=TASK)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "dia", "dok", "lil"])
+def test_lawful_sparse_rows_are_taken(form):
+    rows = sparse.csr_array(X).asformat(form)
+    if form == "csr":  # room behind the last entry, and columns out of order
+        rows.indices[:3], rows.data[:3] = rows.indices[2::-1].copy(), rows.data[2::-1].copy()
+        rows.indices, rows.data = np.append(rows.indices, 99), np.append(rows.data, 1.0)
+    model = fitted("BiFactorRegressor", rows)
+    np.testing.assert_allclose(said(model, rows), said(reference("BiFactorRegressor")), atol=1e-6)

@@ -23,7 +23,7 @@ BUDGET = {
     "losses": 527,
     "models": 2132,
     "penalties": 748,
-    "rows": 1702,
+    "rows": 1741,
     "saving": 710,
     "show": 1463,
     "solvers": 405,

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from .reading import one_kind, read_tasks, read_values, refuse_masked
+from .reading import check_indices, one_kind, read_tasks, read_values, refuse_masked
 
 FilePath: TypeAlias = str | os.PathLike[str]
 Chunk: TypeAlias = tuple[Any, ...]
@@ -224,6 +224,7 @@ def _read_block(block: Any, number: int, first: dict[str, Any]) -> Chunk:
         raise TypeError(f"Block {number} of blocks is {type(block).__name__}, but must be {hint}.")
     for values, name in zip(block, ("X", "y", "task", "sample_weight"), strict=False):
         refuse_masked(values, f"{name} of block {number}")
+        check_indices(values, f"{name} of block {number}")
     X: Any = block[0] if sparse.issparse(block[0]) else np.asarray(block[0])
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         found = f"is {X.ndim}-D and {X.dtype}"

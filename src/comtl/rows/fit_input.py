@@ -17,7 +17,14 @@ from ..arrays import on_device, take, to_numpy
 from .device_reading import as_rows
 from .frames import column_names, is_frame, is_partitioned
 from .observations import Observations
-from .reading import read_classes, read_rows, read_tasks, read_training, refuse_masked
+from .reading import (
+    check_indices,
+    read_classes,
+    read_rows,
+    read_tasks,
+    read_training,
+    refuse_masked,
+)
 
 if TYPE_CHECKING:
     from ..models.task_model import TaskModel
@@ -141,6 +148,7 @@ def pack_tasks(
         raise ValueError("tasks holds the same label twice; give each task another label.")
     for values in (*Xs, *ys):
         refuse_masked(values, "X or y of a task")
+        check_indices(values)
     blocks: list[Any] = [X if is_frame(X) or sparse.issparse(X) else np.asarray(X) for X in Xs]
     targets = [np.asarray(y) for y in ys]
     for label, X, y in zip(labels.tolist(), blocks, targets, strict=True):

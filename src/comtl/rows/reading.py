@@ -82,6 +82,7 @@ def read_rows(
             f"The task is given twice: by task_column={column!r} and by task=. Give only one."
         )
     refuse_masked(X, "X")
+    check_indices(X)
     features, labels = device_rows(estimator, X) if on_device(X) else X, task
     if column is not None:
         labels, features = split_column(features, column)
@@ -140,6 +141,35 @@ def refuse_masked(values: Any, name: str) -> None:
     """Raise if entries of a masked array are missing."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} has masked entries; fill them, or leave out their rows.")
+
+
+def check_indices(X: Any, name: str = "X") -> None:
+    """Refuse a sparse matrix with indices that lead outside, where compiled code would follow."""
+    form = X.format if sparse.issparse(X) and X.ndim == 2 else None
+    if form == "coo":
+        size = len(X.data)
+        fits = all(map(_within, (X.row, X.col), (size, size), X.shape))
+    elif form in ("csr", "csc", "bsr"):
+        shape = np.floor_divide(X.shape, X.blocksize if form == "bsr" else (1, 1)).tolist()
+        major, minor = shape[::-1] if form == "csc" else shape
+        fits = _within(X.indptr, major + 1, len(X.indices) + 1) and X.indptr[0] == 0
+        fits = fits and len(X.indices) == len(X.data) and bool(np.all(np.diff(X.indptr) >= 0))
+        fits = fits and _within(X.indices[: X.indptr[-1]], X.indptr[-1], minor)
+    else:
+        return
+    if not fits:
+        raise ValueError(
+            f"{name} is a sparse matrix with row or column indices that do not fit its shape or "
+            "its data; build it again, for example by scipy.sparse.coo_array."
+        )
+
+
+def _within(places: np.ndarray, size: int, end: int) -> bool:
+    """Whether there are so many places, all from zero up to an end."""
+    if places.shape != (size,) or places.dtype.kind not in "iu":
+        return False
+    # In one pass: without a sign, numbers below zero are the largest.
+    return not size or int(places.view(f"u{places.itemsize}").max()) < end
 
 
 def check_finite(X: Any, estimator: Any) -> None:
