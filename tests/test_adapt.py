@@ -249,12 +249,14 @@ def test_forms_of_new_rows():
 
 def test_refused():
     model, (X, y, task), (X_new, y_new, task_new) = fitted()
-    with pytest.raises(ValueError, match=r"task holds tasks that the model knows"):
+    with pytest.raises(ValueError, match=r"model knows already: 0, 1, .*Pass rows of new tasks"):
         model.adapt(X, y, task=task)
     with pytest.raises(ValueError, match="task"):
         model.adapt(X_new, y_new, task=task_new.astype(str))
     with pytest.raises(ValueError, match="features"):
         model.adapt(X_new[:, 1:], y_new, task=task_new)
+    with pytest.raises(ValueError, match=r"X contains NaN.*fit_table"):
+        model.adapt(np.where(X_new > 1.0, np.nan, X_new), y_new, task=task_new)
     with pytest.raises(ValueError, match="NaN"):
         model.adapt(X_new, np.where(task_new == 10, np.nan, y_new), task=task_new)
     with pytest.raises(ValueError, match="one-dimensional"):

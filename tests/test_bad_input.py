@@ -51,7 +51,7 @@ def named(X, task):
 
 WHO, LAST = {"task_column": "who"}, {"task_column": 3}
 ROWS = [
-    ({}, lambda X, y, t: (changed(X, (3, 1), np.nan), y, t), "X contains NaN"),
+    ({}, lambda X, y, t: (changed(X, (3, 1), np.nan), y, t), "X contains NaN.*fit_table"),
     ({}, lambda X, y, t: (sparse.csr_array(changed(X, (3, 1), np.inf)), y, t), "X contains inf"),
     ({}, lambda X, y, t: (pd.DataFrame(changed(X, (3, 1), -np.inf)), y, t), "X contains inf"),
     ({}, lambda X, y, t: (X, changed(y, 5, np.nan), t), "y contains NaN"),
@@ -131,7 +131,7 @@ def test_rows_to_predict(kind):
         (X, np.full(48, 9), r"task .*\[9\].*adapt"),
         (X, [0, 1], "task has 2 labels"),
         (X[:, :2], task, "features"),
-        (changed(X, (0, 0), np.nan), task, "NaN"),
+        (changed(X, (0, 0), np.nan), task, "NaN.*fit_table"),
     ):
         with pytest.raises(ValueError, match=match):
             model.predict(rows, task=labels)

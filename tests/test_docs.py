@@ -13,6 +13,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import is_classifier
+
+import comtl
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -139,6 +142,27 @@ def test_the_readme_has_the_figures_of_the_leaderboard():
         own = shown[name]
         assert len(own) == 7
         assert own == pytest.approx({head: measured[method][head] for head in own}, rel=5e-4), name
+
+
+FAMILIES = {
+    "all": [comtl.MultitaskClassifier(cv=2), comtl.BiFactorClassifierCV(1, cv=2)],
+    "`Multitask…`": [comtl.MultitaskClassifier(cv=2)],
+    "`Hierarchical…`": [comtl.HierarchicalRegressor()],
+    "`BiFactor…`, `TriFactor…`, baselines": [comtl.TriFactorRegressor(1, 1)],
+    "names ending in `CV`": [comtl.BiFactorRegressorCV(1, cv=2)],
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_readme_names_fitted_attributes(family):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    names = re.findall(r"`(\w+_)`", text.partition(f"\n| {family} |")[2].partition("\n")[0])
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(60, 3)), np.repeat([0, 1, 2], 20)
+    y = X[:, 0] + rng.normal(size=60)
+    for model in FAMILIES[family]:
+        model.fit(X, y > 0 if is_classifier(model) else y, task=task)
+        assert names and [name for name in names if not hasattr(model, name)] == []
 
 
 def test_every_page_of_the_guide_is_listed():

@@ -9,7 +9,7 @@ import comtl
 
 SOURCE = Path(comtl.__file__).parent
 BUDGET = {
-    "top": 1557,
+    "top": 1563,
     "arrays": 947,
     "baselines": 1013,
     "batches": 774,
@@ -17,17 +17,17 @@ BUDGET = {
     "datafits": 1095,
     "datasets": 294,
     "distributed": 1547,
-    "engine": 1682,
+    "engine": 1699,
     "evaluation": 565,
     "hierarchical": 1870,
     "losses": 527,
-    "models": 2132,
+    "models": 2156,
     "penalties": 748,
     "rows": 1741,
     "saving": 710,
     "show": 1463,
     "solvers": 405,
-    "stacking": 1592,
+    "stacking": 1599,
     "tables": 1831,
 }
 """Lines of each package; "top" are the modules beside the packages."""

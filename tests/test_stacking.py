@@ -1,5 +1,7 @@
 """Weights of members, from rows that they did not see."""
 
+import logging
+
 import numpy as np
 import pytest
 
@@ -69,3 +71,15 @@ def test_a_stack_with_little_signal_leans_on_the_mixed_model():
         shares.append(model.weights_["isotropic"] / sum(model.weights_.values()))
         assert model.members_["isotropic"].shrink_common
     assert np.mean(shares) > 0.4
+
+
+def test_a_verbose_stack_has_a_line_for_each_member_and_fold(caplog):
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(60, 3)), np.repeat(np.arange(4), 15)
+    model = MultitaskRegressor(cv=2, verbose=1).fit(X, X[:, 0] + rng.normal(size=60), task=task)
+    said = [record.getMessage() for record in caplog.records if record.name == "comtl"]
+    members = [line.removeprefix("member fitted: ") for line in said if "member fitted" in line]
+    # All members on both folds, then those with a weight; a line for each fold, and the weights.
+    assert len(members) == 2 * len(set(members)) + len(model.members_)
+    assert len(said) == len(members) + 2 + 1
+    assert logging.getLogger("comtl").filters == []

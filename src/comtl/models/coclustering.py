@@ -135,7 +135,12 @@ class TriFactor(TaskModel):
     r"""Abstract three-factor model :math:`W = F S G^\top`."""
 
     n_feature_clusters: Annotated[
-        Count, Doc("Columns ``K1`` of the feature factor; capped at the number of features.")
+        Count,
+        Doc(
+            "Columns ``K1`` of the feature factor; capped at the number of features. With "
+            "relations or ridge on every factor only the lower of ``K1`` and ``K2`` counts: for "
+            '``K1`` ≠ ``K2`` set ``feature_penalty`` and ``task_penalty`` to "clusters".'
+        ),
     ] = 5
     n_task_clusters: Annotated[
         Count, Doc("Columns ``K2`` of the task factor; capped at the number of tasks.")
@@ -280,7 +285,8 @@ class TriFactorClassifier(ClassifierOutputs, TriFactor):
     r"""Multitask classification with three factors and learned relations.
 
     The objective is that of :class:`TriFactorRegressor` with the logistic (or squared) loss of
-    labels -1 and +1; beyond two classes, one class against the others within each task.
+    labels -1 and +1; beyond two classes, one class against the others within each task. Different
+    numbers of clusters need ``feature_penalty="clusters"`` and ``task_penalty="clusters"`` too.
 
     Examples
     --------

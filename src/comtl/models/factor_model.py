@@ -22,11 +22,11 @@ from ..linear import OutputColumns
 from ..losses import Loss, loss_of
 from ..penalties import Free, Penalty
 from ..penalties.relations import Relation
-from ..phrases import warn_caller
+from ..phrases import some, warn_caller
 from ..rows.fit_input import rows_of
 from ..rows.frames import is_frame
 from ..rows.observations import Observations
-from .task_model import TaskModel
+from .task_model import TaskModel, missing_values_explained
 
 if TYPE_CHECKING:
     from ..datafits.rows_datafit import RowsDatafit
@@ -276,7 +276,8 @@ def adapt(
     """
     check_is_fitted(self)
     self._check_device(X)
-    data = rows_of(X, y, task, sample_weight).read_more(self, copy.copy(self))
+    with missing_values_explained():
+        data = rows_of(X, y, task, sample_weight).read_more(self, copy.copy(self))
     if self._multi_output and not is_frame(y) and self.tasks_.dtype.kind == "i":
         # The columns of an array have no names: they go on counting.
         data = replace(data, tasks=data.tasks + self.tasks_.max() + 1)
@@ -294,10 +295,10 @@ def refuse_known(model: TaskModel, data: Observations) -> None:
         )
     known = model._linear.codes(data.tasks) >= 0
     if known.any():
-        names = data.tasks[known][:10].tolist()
+        names = some(data.tasks[known].tolist())
         raise ValueError(
-            f"task holds tasks that the model knows already: {names}. "
-            "Give new tasks new labels, or fit again with all rows."
+            f"task holds tasks that the model knows already: {names}. Pass rows of new tasks only, "
+            "under new labels; to learn from more rows of these, fit again with the rows of all."
         )
     if (data.tasks.dtype.kind == "U") != (model.tasks_.dtype.kind == "U"):
         raise ValueError("task must have labels of the same type as in fit, text or numbers.")

@@ -6,6 +6,8 @@ import html
 import inspect
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, Self
@@ -32,6 +34,20 @@ DERIVED = frozenset({"_cluster_cache", "shared_coef_", "_skl_callbacks"})
 """What :meth:`TaskModel._set_linear` makes of the weights, and what belongs to the session."""
 STORED = {"tasks": "tasks_", "classes": "classes_", "columns": "_columns", "weights": "_linear"}
 """Names in files of the parts of :class:`LinearTasks`."""
+
+
+@contextmanager
+def missing_values_explained() -> Iterator[None]:
+    """Say what to do about NaN in X; scikit-learn names estimators of its own."""
+    try:
+        yield
+    except ValueError as error:
+        if "Input X contains NaN" not in str(error):
+            raise
+        raise ValueError(
+            "Input X contains NaN: impute missing values first (sklearn.impute), or use "
+            "comtl.tables.fit_table, which imputes and marks them."
+        ) from None
 
 
 @dataclass(eq=False, repr=False)
@@ -144,7 +160,7 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
         passed = {"X": X, "y": y, "metadata": {"task": task, "sample_weight": sample_weight}}
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, **passed)
-        with progress_shown(self.verbose):
+        with progress_shown(self.verbose), missing_values_explained():
             self._fit(rows_of(X, y, task, sample_weight), FitProgress(self, X, y))
         learned = partial(dict[str, Any], vars(self))
         context.call_on_fit_task_end(estimator=self, **passed, reconstruction_attributes=learned)
@@ -153,7 +169,7 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
     def _fit_quietly(self, rows: FitInput) -> Self:
         """Fit as a part of a longer computation: an interruption is not held back."""
         self._check_parameters()
-        with progress_shown(self.verbose):
+        with progress_shown(self.verbose), missing_values_explained():
             self._fit(rows, SILENT)
         return self
 
@@ -244,7 +260,8 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
         scores = self._linear.scores(X, codes)
         xp = namespace(scores)
         if not bool(xp.all(xp.isfinite(scores))):
-            check_finite(X, self)
+            with missing_values_explained():
+                check_finite(X, self)
         return scores
 
     def _check_device(self, X: Any) -> None:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _num_samples
 
 from ..arrays import to_numpy
 from ..arrays.blocks import single_blas
-from ..engine.progress import SILENT, Checkpoint, FitProgress, logger
+from ..engine.progress import SILENT, Checkpoint, FitProgress, logger, steps_hidden
 from ..losses import Loss
 from ..phrases import warn_caller
 from ..rows.reading import encode_tasks
@@ -264,7 +264,14 @@ def fit_all(
     with warnings.catch_warnings(), single_blas():
         # A member need not be at its top to be of use; what it is worth is measured.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return [member.fit(rows, shared, base) for member in members]
+        return [_fit(member, rows, shared, base) for member in members]
+
+
+def _fit(member: Member, rows: MemberRows, shared: Shared, base: Predicted | None) -> Fitted:
+    with steps_hidden():
+        fitted = member.fit(rows, shared, base)
+    logger.info("member fitted: %s", member.name)
+    return fitted
 
 
 def scores_of(predicted: Sequence[Predicted]) -> np.ndarray:
