@@ -1,4 +1,4 @@
-"""Writes the generated parts of architecture.md: the picture of the packages, and the walks.
+"""Writes the generated parts of architecture.md: picture and table of packages, steps of fits.
 
 python docs/architecture.py
 """
@@ -53,7 +53,7 @@ WAYS = {
         "ErrorModel.of",
     ),
 }
-"""Functions on the way of the data that the page names, about ten for each fit."""
+"""Main steps that the page names, about ten for each fit."""
 DOORS = ("EstimatorMember.fit",)
 """Fits of members of a stack: a walk through the stack ends there, for members have their own."""
 
@@ -248,8 +248,9 @@ def generated() -> dict[str, str]:
     for name, codes in fits().items():
         visited, back = figures(walk(codes))
         parts[f"walk {name}"] = (
-            f"`{name}.fit`, {visited} modules with {back} returns to one left before (functions of "
-            f"{LEAST} lines or more,\neach where it is first called):\n\n{steps(name, codes)}"
+            f"`{name}.fit` runs through {visited} modules and comes back to an earlier one {back} "
+            f"times (by first calls of\nfunctions of {LEAST} lines or more). "
+            f"Its main steps, by first calls:\n\n{steps(name, codes)}"
         )
     return parts
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS / "_ext"))
-# Without an installed comtl the checkout beside us serves.
+# Without an installed comtl take the checkout beside us.
 sys.path[:0] = [str(DOCS.parent / "src"), str(DOCS.parent / "reproduction" / "src")]
 
 import comtl  # noqa: E402

@@ -28,12 +28,12 @@ AGAINST_THE_ORDER = {
     ("rows.fit_input", "distributed"),
     ("rows.fit_input", "models"),
 }
-"""Modules that import from a room behind their own, some only in a function. No more of them."""
+"""Modules that import from a package behind their own, some only in a function. No more of them."""
 FOR_A_SIDE_EFFECT = set()
 """Modules with an import whose name is not used. No more of them."""
 HEAVY = {"dask", "distributed", "matplotlib", "pandas", "torch"}
 LATER = {"cli", "evaluation", "plot", "show", "tables"}
-"""What ``import comtl`` leaves out: libraries, and rooms of its own."""
+"""What ``import comtl`` leaves out: libraries, and packages of its own."""
 MOST_MODULES = 78
 """Modules of comtl that ``import comtl`` may load. It may only fall."""
 MOST_BEHIND_A_BASELINE = 41
@@ -97,21 +97,21 @@ def imports() -> tuple[Import, ...]:
     return tuple(sorted(found, key=lambda one: (one.importer, one.imported)))
 
 
-def room(name):
+def package_of(name):
     return name.partition(".")[0] or "comtl"
 
 
 def against_the_order():
     places = {name: place for place, name in enumerate(ORDER)}
     return {
-        (one.importer, room(one.imported))
+        (one.importer, package_of(one.imported))
         for one in imports()
-        if places[room(one.importer)] < places[room(one.imported)]
+        if places[package_of(one.importer)] < places[package_of(one.imported)]
     }
 
 
-def test_the_order_names_every_room():
-    assert sorted(ORDER) == sorted({room(name) for name in modules()})
+def test_the_order_names_every_package_of():
+    assert sorted(ORDER) == sorted({package_of(name) for name in modules()})
 
 
 def test_imports_run_one_way():
@@ -148,7 +148,7 @@ def test_importing_comtl_loads_little():
         "import sklearn.base, sys; old = {*sys.modules}; import comtl; print(*{*sys.modules} - old)"
     )
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-    own = [name.removeprefix("comtl.") for name in loaded if room(name) == "comtl"]
+    own = [name.removeprefix("comtl.") for name in loaded if package_of(name) == "comtl"]
     assert HEAVY.isdisjoint(loaded)
     assert LATER.isdisjoint(part for name in own for part in name.split("."))
     assert len(own) <= MOST_MODULES

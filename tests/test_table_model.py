@@ -161,6 +161,7 @@ def test_compared_anew(regression):
     [
         ({"task": "scool"}, "did you mean 'school'"),
         ({"target": "result"}, "--target: the table has no column 'result'"),
+        ({"target": "target"}, r"no column 'target'\. Its columns are"),
         ({"target": "school"}, "name two columns"),
         ({"drop": ["x"]}, "--drop"),
         ({"drop": ["score"]}, "task or the target"),

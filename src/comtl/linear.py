@@ -223,7 +223,7 @@ class OutputColumns:
 
     @property
     def groups(self) -> np.ndarray:
-        """Columns whose means serve unseen tasks: all, or beyond two classes those of each."""
+        """Columns whose means unseen tasks get: all, or beyond two classes those of each."""
         if self.index is None:
             return np.ones((1, len(self.task)), dtype=bool)
         return np.stack([self.label == c for c in range(self.index.shape[1])])
@@ -275,7 +275,7 @@ class LinearTasks:
 
     @cached_property
     def extended(self) -> ColumnWeights:
-        """Weights of the columns, and behind them the means that serve unseen tasks."""
+        """Weights of the columns, and behind them the means for unseen tasks."""
         return self.weights.with_means(self.columns.groups)
 
     @property
@@ -291,7 +291,7 @@ class LinearTasks:
     def codes(
         self, labels: np.ndarray, *, unseen_task: str | None = None, remedy: str = ""
     ) -> np.ndarray:
-        """Number of each label's task; -1, for which the means serve, where fit never saw it.
+        """Number of each label's task; -1, which has the means, where fit never saw it.
 
         Of such labels nothing is said without ``unseen_task``; else see ``check_unseen``.
         """

@@ -1,7 +1,7 @@
 """The array namespace of the data, what the array API lacks, and products of rows by blocks.
 
 The engine is written against the array API standard, so that it follows whatever library the
-rows came in, on the device where they lie. This is the only room that may name a library.
+rows came in, on the device where they lie. This is the only package that may name a library.
 """
 
 from .algebra import (

@@ -1,4 +1,4 @@
-"""State of many fits, the Grams of their rows, and which solver serves which fits."""
+"""State of many fits, the Grams of their rows, and which solver each fit takes."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class BatchGrams:
 
 
 Part = tuple[slice, int, bool]
-"""Fits from where to where, the width of the widest, and whether a direct solver serves."""
+"""Fits from where to where, the width of the widest, and whether the solver is direct."""
 
 
 @dataclass(frozen=True, eq=False)

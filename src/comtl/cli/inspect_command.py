@@ -132,7 +132,7 @@ def show_task(model: TableModel, summary: dict[str, Any]) -> None:
     )
     if "errors" in summary:
         rows = [[name, f"{error:.4g}"] for name, error in summary["errors"].items()]
-        show("On its held-out rows (lower is better)", ["", summary["metric"]], rows)
+        show("Errors on its held-out rows (lower is better)", ["", summary["metric"]], rows)
     show(
         f"Features (change of the {_scale(model)} for one standard deviation)",
         ["feature", "this task", "mean of all tasks"],

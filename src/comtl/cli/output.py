@@ -22,19 +22,20 @@ SHOWN = 12
 """Rows of a long list that are shown."""
 VERDICTS = {
     "helps": (
-        "{who} helps here: on held-out rows its {metric} is {own:.4g}, significantly ({change:.2g} "
-        "%) below that of every reference model (best: {reference}, {other:.4g})."
+        "{who} helps here: on held-out rows its {metric} is {own:.4g}, {change:.2g} % below that "
+        "of the best reference model, {reference} ({other:.4g}). It is significantly lower than "
+        "that of every reference model."
     ),
     "unclear": (
         "{who} makes no clear difference here: on held-out rows its {metric} is {own:.4g}, not "
         "significantly different from that of the reference model {reference} ({other:.4g})."
     ),
     "harms": (
-        "{who} does harm here: on held-out rows its {metric} is {own:.4g}, significantly "
-        "({change:.2g} %) above that of the reference model {reference} ({other:.4g})."
+        "{who} does harm here: on held-out rows its {metric} is {own:.4g}, {change:.2g} % above "
+        "that of the reference model {reference} ({other:.4g}), a significant difference."
     ),
 }
-"""One sentence for each kind of verdict."""
+"""What is said of each kind of verdict."""
 
 
 def show(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -82,7 +83,7 @@ def show_scores(comparison: Comparison) -> None:
         share = [f"{100 * accuracy[name]:.1f} %"] if accuracy else []
         rows.append([name, f"{error:.4g}", *share, phrases[name]])
     count = int(comparison.test_rows.sum())
-    show(f"On {count:,} held-out rows ({comparison.metric}: lower is better)", header, rows)
+    show(f"Scores on {count:,} held-out rows ({comparison.metric}, lower is better)", header, rows)
 
 
 def verdict(comparison: Comparison, model: str = "auto") -> str:

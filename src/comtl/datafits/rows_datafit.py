@@ -261,7 +261,7 @@ class RowsLocalQuadratic(LocalQuadratic):
         """Take down all observations; return the gradient for ``back`` on the way."""
         features, loadings = linear_terms(self.point)
         if back is not None and _equal(back, loadings):
-            back = loadings  # One gather serves both ways.
+            back = loadings  # One gather for both ways.
         self._slope, _, product = self.datafit.run(
             features, loadings, self.point.intercepts, self._settle, back
         )

@@ -30,7 +30,7 @@ def current_workers() -> Workers:
 
 
 def partitions(X: Any, **others: Any) -> list[dict[str, Any]]:
-    """Delayed parts ``{"X": ..., name: ...}`` of each partition; numbers serve every one."""
+    """Delayed parts ``{"X": ..., name: ...}`` of each partition; numbers are for all."""
     if not is_partitioned(X):
         names = [name for name, item in others.items() if is_partitioned(item)]
         raise TypeError(

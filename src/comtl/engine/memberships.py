@@ -39,7 +39,7 @@ def feature_moves(datafit: Datafit, expansion: LocalQuadratic, state: State) -> 
 
 
 def task_moves(datafit: Datafit, quadratic: TaskQuadratic, state: State) -> BlockStep:
-    """Move each task to the cluster that serves its own rows best."""
+    """Move each task to the cluster that fits its own rows best."""
     point = state.factors
     slope, hessian = quadratic.gradient[:, :-1], quadratic.hessian[:, :-1, :-1]
     if point.S is not None:

@@ -59,7 +59,7 @@ def compare(
         Number of folds, at least 2; no more than there are rows are made.
     choose : callable, optional
         Makes the estimator for the training rows of a fold, where its parameters depend on them;
-        without it a copy of ``model`` serves.
+        without it a copy of ``model`` is fitted.
     progress : callable, optional
         Called with the number of fits done and of all.
 

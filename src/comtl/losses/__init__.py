@@ -14,13 +14,13 @@ LOSSES: dict[str, Loss] = {
     "poisson": Poisson(),
     "huber": Huber(),
 }
-"""Losses by their public names. The links of a loss say which kinds of target it serves."""
+"""Losses by their public names. The links of a loss say for which kinds of target it is."""
 DEFAULT = {False: "squared", True: "logistic"}
 """What "auto" means, by whether targets are classes."""
 
 
 def loss_of(name: str, *, classification: bool) -> Loss:
-    """Loss by its public name, refused if it does not serve the kind of target."""
+    """Loss by its public name, refused if it is not for the kind of target."""
     link = "classification_link" if classification else "regression_link"
     serving = [key for key, loss in LOSSES.items() if getattr(loss, link) is not None]
     require_choice("loss", name, ("auto", *serving))

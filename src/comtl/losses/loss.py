@@ -18,7 +18,7 @@ class Loss(ABC):
 
     The engine needs the local quadratic model
     :math:`\ell(s + d) \approx \ell(s) + \ell'(s) d + \tfrac12 \ell''(s) d^2`, exact where
-    ``quadratic`` is true. A loss serves the kinds of target for which it names a link, and
+    ``quadratic`` is true. A loss is for the kinds of target for which it names a link, and
     ``text`` says in the reference what it is.
     """
 
@@ -46,7 +46,7 @@ class Loss(ABC):
         """Variance of a working response of curvature one, ``deviance`` being its spread."""
 
     def check_target(self, y: Array) -> None:  # noqa: B027
-        """Refuse values that the loss does not serve; labels -1 and +1 are always served."""
+        """Refuse values that the loss is not for; labels -1 and +1 are always allowed."""
 
     def target_units(
         self, y: Array, weights: Array, *, center: bool, scale: bool

@@ -62,7 +62,7 @@ class Fold:
 
     @property
     def batched(self) -> bool:
-        """Whether batches serve these rows: where a fit is small, or they lie on a device."""
+        """Whether to use batches for these rows: where a fit is small, or they lie on a device."""
         fit = self.problem.datafit
         if not self.test.plain or not isinstance(fit, GramDatafit) or fit.same_design:
             return False
@@ -212,7 +212,7 @@ class Grid:
         return losses[done], np.array(weights)[done], complete
 
     def _held_out(self, places: list[int]) -> list[HeldOutGrams] | None:
-        """Folds as batches take them; None where batches do not serve."""
+        """Folds as batches take them; None where batches are not used."""
         if self.models[0]._classification:
             return None
         from ..batches.batch_start import batchable

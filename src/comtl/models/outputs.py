@@ -64,7 +64,7 @@ class RegressorOutputs(RegressorMixin, TaskModel):
             loss.check_target(data.y)
         elif not loss.quadratic:
             raise ValueError(
-                "Dask collections serve the squared loss only; call compute() on them, or leave "
+                "Dask collections take the squared loss only; call compute() on them, or leave "
                 'loss="auto".'
             )
         return data

@@ -38,7 +38,7 @@ class TwoTermSylvester:
                 lifted = self._basis[..., None, :, :] @ (self._gain.mT[..., None] * projected)
                 inner = low.mT[..., None, :, :] @ lifted
                 capacitance = xp.eye(low.shape[-1], dtype=low.dtype) - inner
-                # One inverse serves every application within a conjugate gradient run.
+                # One inverse for all applications within a conjugate gradient run.
                 self._lifted = lifted @ xp.linalg.inv(capacitance)
             return
         # A side without columns has no blocks to apply.

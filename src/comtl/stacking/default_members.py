@@ -111,7 +111,7 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
 
 
 def reference_member(names: list[str]) -> int | None:
-    """Number of the member that serves where rows are too few to tell: the mixed model."""
+    """Number of the member to fall back on where rows are few: the mixed model."""
     known = [name for name in ("isotropic", "intercept") if name in names]
     return names.index(known[0]) if known else None
 

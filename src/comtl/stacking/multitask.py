@@ -81,6 +81,7 @@ class MultitaskModel(TaskModel):
         """Refuse observations that the parameters do not suit."""
 
     def _fit(self, rows: FitInput, watch: FitProgress) -> None:
+        """Fit members on folds, weigh them by held-out loss, and refit those with a weight."""
         rows = rows.here(self)
         data = rows.read(self)
         self._check_data(data)
@@ -174,7 +175,7 @@ class MultitaskModel(TaskModel):
 
 @documented
 class MultitaskRegressor(IntervalMixin, MultitaskModel):
-    r"""The best linear model of all tasks, without a parameter to choose.
+    r"""The best linear model of all tasks, with defaults that need no tuning.
 
     A fixed library of members is fitted: hierarchical models of every structure, BiFactor models,
     one model for all tasks and one for each. They are combined by weights that are not negative
@@ -225,7 +226,7 @@ def _by_row(each: np.ndarray, X: Any, codes: np.ndarray | None) -> np.ndarray:
 @documented
 @dataclass(eq=False, repr=False)
 class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
-    r"""The best linear classifier of all tasks, without a parameter to choose.
+    r"""The best linear classifier of all tasks, with defaults that need no tuning.
 
     See :class:`MultitaskRegressor`; the members are combined by the likelihood of classes that
     they did not see.

@@ -118,14 +118,15 @@ def _binary(read: Callable[[io.BytesIO], pa.Table], content: bytes, name: str) -
     try:
         table = read(io.BytesIO(content))
         table.validate(full=True)
-    except (pa.ArrowException, OSError, EOFError) as error:
+        names = table.column_names
+    except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         first = " ".join(str(error).split())[:100]
         raise TableError(f"{name} is incomplete or damaged ({first}); copy it again.") from error
-    require_unique(table.column_names, name)
+    require_unique(names, name)
     if not table.num_rows:
         raise TableError(f"{name} has columns and no rows; give it at least a few.")
     # Row numbers that pandas writes beside the columns.
-    kept = [column for column in table.column_names if not column.startswith("__index_level_")]
+    kept = [column for column in names if not column.startswith("__index_level_")]
     return table.select(kept)
 
 

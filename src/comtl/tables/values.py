@@ -23,6 +23,8 @@ MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
 """What means missing in any column."""
 MISSING_NUMBERS = (*MISSING, "na", "NAN", "None", "none", "-", "?", ".")
 """What means missing among numbers."""
+LIKENESS = 0.7
+"""Least ratio of difflib for a name that may be meant: 0.8 of two letters swapped in five."""
 LARGEST = 1e100
 """Numbers beyond this overflow when they are squared and summed."""
 
@@ -42,13 +44,16 @@ class TableError(ValueError):
 def require_columns(wanted: Iterable[str], present: Iterable[str], what: str) -> None:
     """Refuse names that are no columns of the table; ``what`` begins the message."""
     names = list(present)
-    for name in wanted:
-        if name not in names:
-            near = get_close_matches(str(name), names, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise TableError(
-                f"{what}: the table has no column {name!r}{hint} Its columns are {some(names)}."
-            )
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        alike = {name.casefold(): name for name in names}
+        words = [str(name).casefold() for name in missing]
+        near = [one for word in words for one in get_close_matches(word, alike, 1, LIKENESS)]
+        near += [one for one in alike for word in words if one.startswith(word)]
+        hint = f"; did you mean {some(dict.fromkeys(alike[one] for one in near))}?" if near else "."
+        raise TableError(
+            f"{what}: the table has no column {some(missing)}{hint} Its columns are {some(names)}."
+        )
 
 
 def require_unique(names: list[str], name: str) -> None:

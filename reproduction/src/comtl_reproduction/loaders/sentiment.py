@@ -180,7 +180,7 @@ def load_sentiment(
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}.")
     if source == "fdu14" and experiment != "I":
-        raise ValueError('source="fdu14" serves Experiment I only: take "stars" or "thresholds".')
+        raise ValueError('source="fdu14" is for Experiment I only: take "stars" or "thresholds".')
     setting = EXPERIMENTS[experiment]
     reviews = _read(locate(source, data_home), source)
     rng = np.random.default_rng(random_state)
