@@ -9,7 +9,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint lint-check lint-format lint-types format docs bench soak leaderboard clean
+.PHONY: help demo test lint lint-check lint-format lint-types format docs dist bench soak leaderboard clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,11 @@ bench: $(VENV)/.stamp-test ## run every benchmarks/bench_*.py, writing its outpu
 		echo "== $$script"; $(BIN)/python "$$script" > "$${script%.py}.tmp"; \
 		mv "$${script%.py}.tmp" "$${script%.py}.md"; cat "$${script%.py}.md"; \
 	done
+
+dist: | $(BIN)/python ## build both distributions into dist/, and try the wheels in fresh environments
+	@$(PIP) install 'build>=1.2' 'twine>=6.1'
+	$(BIN)/python .ci/build_dist.py
+	$(BIN)/python .ci/check_installed.py
 
 soak: $(VENV)/.stamp-test ## attack the library by chance for an hour; ARGS="--seed 1 --minutes 5"
 	$(BIN)/python tests/soak $(ARGS)

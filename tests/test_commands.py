@@ -296,7 +296,7 @@ def test_commands_of_other_distributions_are_found(folder, tmp_path, monkeypatch
 def test_where_the_paper_is_to_be_had(folder):
     with mock.patch("comtl.cli.commands.entry_points", return_value=()):
         lines = run(folder, "reproduce", "synthetic", code=1).stderr.splitlines()
-    assert len(lines) == 1 and 'pip install ".[reproduce]"' in lines[0]
+    assert len(lines) == 1 and 'pip install "comtl[reproduce]"' in lines[0]
 
 
 def test_progress_in_a_terminal_and_in_a_file():

@@ -21,7 +21,7 @@ BUDGET = {
     "evaluation": 565,
     "hierarchical": 1870,
     "losses": 527,
-    "models": 2156,
+    "models": 2165,
     "penalties": 748,
     "rows": 1741,
     "saving": 710,

@@ -97,8 +97,8 @@ class Commands(click.Group):
                 return point.load()
         if found is None and cmd_name == "reproduce":
             raise click.ClickException(
-                "The paper's experiments are installed by themselves: in a clone of comtl, "
-                'pip install ".[reproduce]"'
+                "The paper's experiments are installed by themselves: pip install "
+                '"comtl[reproduce]"; in a clone, pip install . ./reproduction'
             )
         return found
 

@@ -25,5 +25,5 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     moved = name in ("load_school", "load_sentiment", "load_newsgroups")
-    hint = '; it is in comtl_reproduction.loaders now: in a clone, pip install ".[reproduce]"'
+    hint = '; it is in comtl_reproduction.loaders now: pip install "comtl[reproduce]"'
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint if moved else ''}")

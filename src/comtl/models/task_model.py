@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,6 +29,15 @@ from ..rows.observations import Observations
 from ..rows.reading import check_finite, read_rows
 from ..saving.registry import ModelFileError, belongs, field_types, saved
 from .display import coef_frame, names_of_features, numpy_copy, report, summary, task_frame
+
+if TYPE_CHECKING:
+    Method = TypeVar("Method")
+
+    def with_callbacks(method: Method) -> Method:
+        """Keep the type of ``fit``, which scikit-learn's untyped decorator would lose."""
+        return method
+else:
+    from sklearn.callback import with_callbacks
 
 DERIVED = frozenset({"_cluster_cache", "shared_coef_", "_skl_callbacks"})
 """What :meth:`TaskModel._set_linear` makes of the weights, and what belongs to the session."""
