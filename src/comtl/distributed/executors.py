@@ -76,7 +76,7 @@ class DaskWorkers(Workers):
             return value
         # As the outcome of a task, not scattered: the scheduler can make it again.
         with self._watched():
-            return self.client.submit(_same, value, pure=False)
+            return self.client.submit(lambda same: same, value, pure=False)
 
     def persist(self, recipes: Sequence[Any]) -> list[Future]:
         with self._watched():
@@ -96,11 +96,11 @@ class DaskWorkers(Workers):
         return ROOM * sum(limits) if limits and all(limits) else float("inf")
 
     def map(self, work: Callable[..., Any], *columns: Sequence[Any], common: Any = ()) -> list:
+        from dask.delayed import Delayed, delayed
+
         rows = list(zip(*columns, strict=True))
         with self._watched():
-            if any(_is_recipe(value) for own in rows for value in own):
-                from dask import delayed
-
+            if any(isinstance(value, Delayed) for own in rows for value in own):
                 todo = delayed(work, pure=False)
                 return self.client.compute([todo(*common, *own) for own in rows])
             shared = [[one] * len(rows) for one in common]
@@ -142,12 +142,3 @@ def _bytes(value: Any) -> int:
     if hasattr(value, "__dict__"):
         return sum(map(_bytes, vars(value).values()))
     return getattr(value, "nbytes", 0)
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _is_recipe(value: Any) -> bool:
-    """Whether this is a Delayed of Dask, which is imported by then if it is."""
-    return type(value).__module__.startswith("dask.delayed")

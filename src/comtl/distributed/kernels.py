@@ -110,8 +110,6 @@ def local_datafit(spec: FitSpec, piece: Partition) -> tuple[RowsDatafit, np.ndar
     return piece.made("pooled", (spec.number, labels.tobytes()), pool)
 
 
-# ---- the local quadratic model at a point -------------------------------------------------------
-
 Model = RowsLocalQuadratic
 Answer = tuple[tuple[Array, ...], tuple[Array, ...]]
 """Arrays to be added up, and arrays with an entry for each task of the partition."""
@@ -171,9 +169,6 @@ def task_quadratic(model: Model, features: Array | None) -> Answer:
     return (quadratic.value,), (quadratic.hessian, quadratic.gradient)
 
 
-# ---- line search and losses ---------------------------------------------------------------------
-
-
 def along(
     spec: FitSpec,
     start: SharedFactors,
@@ -204,9 +199,6 @@ def losses(spec: FitSpec, weights: Array, intercepts: Array, piece: Partition) -
     """Loss of each task under each of some models."""
     fit, task_index = local_datafit(spec, piece)
     return Sums((), task_index, (fit.losses(weights, intercepts),))
-
-
-# ---- summed up once -----------------------------------------------------------------------------
 
 
 def grams(spec: FitSpec, one_table: bool, piece: Partition) -> Sums:

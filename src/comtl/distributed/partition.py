@@ -17,12 +17,8 @@ from ..rows.fit_input import FitInput
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 
-_numbers = count()
-
-
-def unique_number() -> int:
-    """What tells objects apart wherever they are sent."""
-    return next(_numbers)
+unique_number = count().__next__
+"""What tells objects apart wherever they are sent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,17 +97,10 @@ def _encode(obs: Observations, encoding: LabelEncoding) -> tuple[Observations, n
 
 
 def read_partition(
-    schema: Any,
-    options: dict[str, Any],
-    number: int,
-    chosen: np.ndarray | None,
-    X: Any,
-    y: Any,
-    task: Any,
-    sample_weight: Any,
+    schema: Any, options: dict[str, Any], number: int, chosen: np.ndarray | None, *given: Any
 ) -> Partition:
     """Validate the rows of a partition, or the ``chosen`` ones; an error names it."""
-    rows = FitInput(X, y, task, sample_weight)
+    rows = FitInput(*given)
     if chosen is not None:
         rows = rows.take(chosen)
     schema = copy.copy(schema)

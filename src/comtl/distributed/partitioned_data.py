@@ -13,20 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import joblib
 import numpy as np
 
-from ..datafits.gram_datafit import GramDatafit
 from ..linear import OutputColumns, Scaling
-from ..losses import Loss, Squared
+from ..losses import Loss
+from ..rows.fit_input import FitInput
 from ..rows.observations import Observations, check_classes
 from ..rows.reading import encode_tasks, read_tasks
 from .dask_collections import current_workers, partitions
 from .executors import Future, Workers
-from .kernels import FitSpec
-from .partition import (
-    LabelEncoding,
-    Partition,
-    read_partition,
-    summarize,
-)
+from .partition import LabelEncoding, Partition, read_partition, summarize
 from .partitioned_adapt import adapt_partitioned
 from .partitioned_datafit import PartitionedDatafit
 from .partitioned_problem import partitioned_units, summed_grams
@@ -56,6 +50,7 @@ class PartitionedData:
     device: ClassVar[str] = "numpy"
 
     units = partitioned_units
+    grams_of = summed_grams
     adapt_columns = adapt_partitioned
 
     def one_vs_rest(self, columns: OutputColumns) -> PartitionedData:
@@ -63,13 +58,8 @@ class PartitionedData:
         if columns.index is not None:
             own = [columns.index[part] for part in task_index]
             task_index = [index[index >= 0] for index in own]
-        return replace(
-            self, task_index=task_index, encoding=replace(self.encoding, columns=columns)
-        )
-
-    def grams_of(self, units: Scaling) -> GramDatafit:
-        spec = FitSpec(self.encoding, units, Squared())
-        return summed_grams(self, spec, one_table=self.complete)
+        encoding = replace(self.encoding, columns=columns)
+        return replace(self, task_index=task_index, encoding=encoding)
 
     def rows_datafit(self, units: Scaling, loss: Loss) -> PartitionedDatafit:
         return PartitionedDatafit.of(self, units, loss)
@@ -146,21 +136,16 @@ def _measured(
 
 
 def read_partitions(
-    schema: Any,
-    X: Any,
-    y: Any,
-    task: Any,
-    sample_weight: Any,
-    chosen: Any = None,
-    **options: Any,
+    schema: Any, rows: FitInput, chosen: list[np.ndarray] | None, **options: Any
 ) -> PartitionedData:
     """Have partitions (or their ``chosen`` rows) validated; number tasks and classes together."""
+    y = rows.y
     if y is None:
         raise ValueError(
             f"This {type(schema).__name__} estimator requires y to be passed, but the target y is "
             "None."
         )
-    recipes = partitions(X, y=y, task=task, sample_weight=sample_weight)
+    recipes = partitions(rows.X, y=y, task=rows.task, sample_weight=rows.sample_weight)
     workers = current_workers()
     pieces = _read(workers, schema, recipes, chosen, options)
     summaries = workers.values(workers.map(summarize, pieces))
@@ -208,9 +193,9 @@ def _read(
     read = delayed(read_partition, pure=False)
     chosen = [None] * len(recipes) if chosen is None else chosen
     parts = [
-        read(schema, options, number, rows, *recipe.values())
-        for number, (recipe, rows) in enumerate(zip(recipes, chosen, strict=True))
-        if rows is None or len(rows)
+        read(schema, options, number, kept, *recipe.values())
+        for number, (recipe, kept) in enumerate(zip(recipes, chosen, strict=True))
+        if kept is None or len(kept)
     ]
     return workers.persist(parts)
 

@@ -33,8 +33,7 @@ class PartitionedInput(FitInput):
 
     def read(self, schema: TaskModel, **options: Any) -> Any:
         """Have the partitions validated where they are; ``schema`` learns the columns."""
-        arguments = (self.X, self.y, self.task, self.sample_weight, self.chosen)
-        return read_partitions(schema, *arguments, **options)
+        return read_partitions(schema, self, self.chosen, **options)
 
     def read_more(self, model: TaskModel, schema: TaskModel) -> Any:
         """Have the partitions of further tasks validated; their columns must be those of fit."""
@@ -88,7 +87,7 @@ class PartitionedInput(FitInput):
     @cached_property
     def _sizes(self) -> Sequence[int]:
         """Rows of each partition, read where Dask does not know them."""
-        return row_chunks(self.X) or self._run(_length)
+        return row_chunks(self.X) or self._run(lambda X, *others: X.shape[0])
 
     def splits(self, schema: TaskModel, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Row numbers of the folds, as in one table; a label for each row comes here."""
@@ -108,10 +107,6 @@ class PartitionedInput(FitInput):
         parts = partitions(self.X, y=self.y, task=self.task, sample_weight=self.sample_weight)
         calls = [dask.delayed(work, pure=False)(*common, *part.values()) for part in parts]
         return list(dask.compute(*calls))
-
-
-def _length(X: Any, y: Any, task: Any, sample_weight: Any) -> int:
-    return X.shape[0]
 
 
 def _labels(

@@ -15,11 +15,10 @@ from ..hierarchical.population import evenly_scaled
 from ..hierarchical.posterior import Posterior
 from ..hierarchical.task_data import TaskGrams
 from ..linear import Scaling
-from ..losses import Logistic, Squared
+from ..losses import Logistic
 from .kernels import FitSpec, Sums
 from .partition import Partition
 from .partitioned_data import PartitionedData
-from .partitioned_problem import summed_grams
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +35,7 @@ class PartitionedPopulation:
     @property
     def task_data(self) -> TaskGrams:
         """Second moments of every task."""
-        spec = FitSpec(self.data.encoding, self.units, Squared())
-        return TaskGrams(summed_grams(self.data, spec, one_table=self.data.complete))
+        return TaskGrams(self.data.grams_of(self.units))
 
     @property
     def bernoulli(self) -> Bernoulli:

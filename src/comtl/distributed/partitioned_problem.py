@@ -11,6 +11,7 @@ from ..arrays.blocks import RowBlocks
 from ..datafits.gram_datafit import GramDatafit
 from ..engine.problem import row_weights
 from ..linear import Scaling
+from ..losses import Squared
 from ..losses.loss import scaled_units, target_unit
 from ..rows.design import (
     Covariance,
@@ -92,9 +93,10 @@ def _squares(encoding: LabelEncoding, values: tuple, piece: Partition) -> tuple[
     return squares, float(obs.weights.astype(np.float64) @ gap**2)
 
 
-def summed_grams(data: PartitionedData, spec: FitSpec, *, one_table: bool) -> GramDatafit:
+def summed_grams(data: PartitionedData, units: Scaling) -> GramDatafit:
     """Second moments of every task, or of the rows that all tasks share, of all partitions."""
-    workers, common = data.workers, (data.workers.scatter(spec), one_table)
+    workers, spec = data.workers, FitSpec(data.encoding, units, Squared())
+    common = (workers.scatter(spec), data.complete)
     sums = workers.total(Sums.added, workers.map(kernels.grams, data.pieces, common=common))
     return GramDatafit(*sums.totals, *sums.spread(len(data.tasks)))
 
