@@ -13,10 +13,9 @@ from ..datafits.gram_datafit import GramDatafit
 from ..engine.recipe import Recipe, Schedule, StepLength
 from ..engine.task_steps import intercept_pooling, intercept_step
 from ..factors import Factors
-from .batch_feature_step import feature_step
 from .batch_start import balance_step, extrapolate, start_fits
 from .batch_state import BatchGrams, Fits, Plan
-from .batch_task_steps import core_step, task_step
+from .batch_steps import core_step, feature_step, task_step
 from .pytrees import tree_concat, tree_take, tree_take_pairs
 
 MIN_ACTIVE_SHARE = 0.75

@@ -53,20 +53,8 @@ def feature_step(
         _, sums = fresh.gradient(system.loadings[:, :0])
         point = intercept_step(sums, fresh.curvature_sums, state.at(moved))
         return point, Solution(step, "sylvester")
-    solution = solve_by_conjugate_gradients(system, inner)
+    solution = system.solve(inner)
     return system.moved(solution.value), solution
-
-
-def solve_by_conjugate_gradients(system: FeatureSystem, inner: InnerTolerance) -> Solution:
-    """Step of all unknowns."""
-    return conjugate_gradient(
-        system.operator,
-        system.right(),
-        preconditioner=system.preconditioner(inner.tol),
-        tol=inner.tol,
-        max_iter=inner.max_iter,
-        many=bool(system.many),
-    )
 
 
 def _proximal_feature_step(
@@ -92,7 +80,7 @@ def shared_step(
 ) -> BlockStep:
     """Minimise over the shared part and the intercepts, the factors held."""
     system = FeatureSystem(datafit, expansion, state, 0)
-    solution = solve_by_conjugate_gradients(system, inner)
+    solution = system.solve(inner)
     return system.moved(solution.value), solution
 
 
@@ -194,6 +182,17 @@ class FeatureSystem:
             image[..., self.width :] += self.shared * matrix[..., self.width :]
         return self._with_pooling(image, sums, deviations)
 
+    def solve(self, inner: InnerTolerance) -> Solution:
+        """Step of all unknowns by conjugate gradients."""
+        return conjugate_gradient(
+            self.operator,
+            self.right(),
+            preconditioner=self.preconditioner(inner.tol),
+            tol=inner.tol,
+            max_iter=inner.max_iter,
+            many=bool(self.many),
+        )
+
     def sylvester(self) -> TwoTermSylvester:
         """Two-term equation with every task's moments replaced by the pooled ones."""
         small = self._small(self.loadings) if self.spectrum is None else self.spectrum
@@ -208,25 +207,17 @@ class FeatureSystem:
         """Approximate inverse, for a residual that is to fall by ``tol``."""
         return self._by_rows(tol) or self._by_parts()
 
-    def _level(self) -> float:
-        """Penalty of the tasks' intercepts; at least what tells them from slopes."""
-        if not self.state.has_random_intercepts:
-            return float("inf")
-        least = 1e-7 * float(self.xp.max(self.expansion.curvature_sums))
-        return max(2.0 * self.state.intercept_penalty, least)
-
     def _by_rows(self, tol: float) -> Callable[[Array], Array] | None:
         """All unknowns by the rows' inner products."""
-        state = self.state
+        state, level = self.state, float("inf")
         if self.many or not self.columns:
             return None
-        penalty = FeaturePenalty(
-            self.alpha,
-            self.low_rank,
-            float("inf") if self.shared is None else self.shared,
-            self._level(),
-            state.intercept,
-        )
+        if state.has_random_intercepts:
+            # At least what tells the tasks' intercepts from slopes.
+            least = 1e-7 * float(self.xp.max(self.expansion.curvature_sums))
+            level = max(2.0 * state.intercept_penalty, least)
+        shared = float("inf") if self.shared is None else self.shared
+        penalty = FeaturePenalty(self.alpha, self.low_rank, shared, level, state.intercept)
         passes = PASSES_PER_EFOLD if self.rotation is None else TURNED_PASSES
         solve = self.expansion.dual_ridge(self.loadings, penalty, -passes * math.log(tol))
         if solve is None:

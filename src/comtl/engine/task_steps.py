@@ -54,7 +54,11 @@ def task_step(quadratic: TaskQuadratic, state: State, inner: InnerTolerance) -> 
         solution = solve_coupled_blocks(hessian, low, ridge, right)
     else:
         solution = solve_by_conjugate_gradients(hessian, low, ridge, right, width, inner)
-    return _tasks_moved(state, solution, rotation)
+    step = solution.value
+    steps = {"G": step[:, :width] if rotation is None else step[:, :width] @ rotation.T}
+    if state.has_random_intercepts:
+        steps["random_intercepts"] = step[:, width]
+    return point.plus(**steps), solution
 
 
 def task_system(
@@ -104,15 +108,6 @@ def _with_deviations(state: State, ridge: Array, slope: Array) -> tuple[Array, A
     pooled = (pooling * state.factors.random_intercepts)[..., None]
     both = xp.concat([ridge, pooling + xp.zeros_like(ridge[..., :1])], axis=-1)
     return both, xp.concat([slope, pooled], axis=-1)
-
-
-def _tasks_moved(state: State, solution: Solution, rotation: Array | None) -> BlockStep:
-    point, step = state.factors, solution.value
-    width = point.G.shape[1]
-    steps = {"G": step[:, :width] if rotation is None else step[:, :width] @ rotation.T}
-    if state.has_random_intercepts:
-        steps["random_intercepts"] = step[:, width]
-    return point.plus(**steps), solution
 
 
 def direct_step(quadratic: TaskQuadratic, state: State) -> BlockStep:
