@@ -13,7 +13,7 @@ from comtl import (
     MultitaskRegressor,
 )
 from comtl.hierarchical.covariances import COVARIANCE_FAMILIES
-from comtl.hierarchical.population import MOST_WEIGHT
+from comtl.rows.reading import MOST_WEIGHT
 
 
 def rows(count=120, features=3, tasks=6, seed=0):

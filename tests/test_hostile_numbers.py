@@ -82,6 +82,49 @@ def test_columns_of_any_scale(name, exponents):
         np.testing.assert_allclose(spread, expected, rtol=0.1)
 
 
+@each
+@pytest.mark.parametrize("place", ["X", "y", "new task"])
+@pytest.mark.parametrize("value", [1e160, -1e300])
+def test_numbers_too_large_to_square_are_refused(name, place, value):
+    rows, y = X.copy(), target(name).astype(float)
+    if place == "X":
+        rows[5, 1] = value
+    elif "Classifier" in name:
+        return
+    elif place == "y":
+        y[5] = value
+    else:
+        y *= value
+    with pytest.raises(ValueError, match=r"^[Xy] holds numbers beyond 1e\+152, too large to"):
+        fitted(name, rows, y)
+
+
+@each
+def test_columns_too_small_to_scale_are_refused(name):
+    with pytest.raises(ValueError, match="Column 1 of X is too small to scale; multiply it up"):
+        fitted(name, X * np.array([1.0, 1e-308, 1.0]))
+
+
+@each
+def test_weights_of_any_size(name):
+    for weight in (1e300, 2e9):
+        with pytest.raises(ValueError, match=r"sample_weight goes up to .*divide them by their"):
+            fitted(name, weights=np.where(np.arange(len(Y)) == 5, weight, 1.0))
+    with pytest.raises(ValueError, match="sample_weight is zero for every observed y"):
+        fitted(name, weights=np.full(len(Y), 5e-324))
+    weights = np.where(np.arange(len(Y)) % 15 == 5, 5e-324, 1.0)
+    without = fitted(name, weights=np.where(weights == 1.0, 1.0, 0.0))
+    np.testing.assert_array_equal(said(fitted(name, weights=weights)), said(without))
+
+
+@pytest.mark.parametrize("name", WITH_INTERVALS)
+@pytest.mark.parametrize("unit", [1e-150, 1e150])
+def test_intervals_of_targets_of_any_unit(name, unit):
+    _, spread = fitted(name, y=unit * Y).predict(X, task=TASK, return_std=True)
+    _, expected = reference(name).predict(X, task=TASK, return_std=True)
+    np.testing.assert_allclose(spread / unit, expected, rtol=0.01)
+
+
 def masked(values, *places):
     mask = np.zeros(np.shape(values), dtype=bool)
     mask[places] = True

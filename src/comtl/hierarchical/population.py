@@ -24,8 +24,6 @@ from .task_data import TaskData, TaskGrams, TaskRows
 FEW_ROWS = 1.5
 """Features over rows of every task from which the posterior comes faster from the rows; see
 benchmarks/bench_row_posterior.md."""
-MOST_WEIGHT = 1e9
-"""Rows that a row may count for: beyond, rounding takes the place of the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +36,6 @@ class Population:
     @classmethod
     def of(cls, obs: Observations, *, standardize: bool, classification: bool) -> Population:
         """Centre and scale; signs of classes are left as they are."""
-        check_weights(obs)
         design = Design.standardized(obs.X, row_weights(obs))
         shift, scale = 0.0, 1.0
         if not classification:
@@ -113,17 +110,6 @@ class Population:
         """Likelihood of two classes."""
         rows = ClassRows(self.dense, self.target, self.obs.weights, self.obs.offsets)
         return Bernoulli.of(rows.bound_by_rows if self._few_rows else rows.bound_by_grams)
-
-
-def check_weights(obs: Observations) -> None:
-    """Refuse weights of so many rows that nothing is left of the others, or of the prior."""
-    heaviest = float(namespace(obs.weights).max(obs.weights))
-    if heaviest > MOST_WEIGHT:
-        raise ValueError(
-            f"sample_weight goes up to {heaviest:.3g}, and a weight counts as so many rows; beyond "
-            f"{MOST_WEIGHT:.0e} there is nothing to tell. Where weights are relative, such as one "
-            "over the variance of each row, divide them by their mean."
-        )
 
 
 def evenly_scaled(units: Scaling) -> Scaling:

@@ -118,7 +118,7 @@ def estimable_directions(pooled: np.ndarray) -> np.ndarray:
     """
     size = np.sqrt(np.diagonal(pooled))
     inverse = 1.0 / np.where(size > 0.0, size, 1.0)
-    values, basis = np.linalg.eigh(pooled * np.outer(inverse, inverse))
+    values, basis = np.linalg.eigh(inverse[:, None] * pooled * inverse)
     rounding = 10.0 * len(values) * float(np.finfo(pooled.dtype).eps)
     left = values <= values[-1] * max(MIN_ESTIMABLE, rounding)
     # Without any part in the open directions: the shortest weights of all that fit alike.

@@ -101,8 +101,10 @@ def standard_units(
     if scale:
         with np.errstate(over="ignore", divide="ignore"):
             inverse = 1.0 / xp.sqrt(xp.where(constant, xp.ones_like(second), second)) / unit
-    if not bool(xp.all(xp.isfinite(inverse))):
-        bad = int(xp.argmin(xp.astype(xp.isfinite(inverse), xp.int8)))
+    # Room is left for what the weights of a column are multiplied by.
+    fits = inverse < 1e-8 * float(xp.finfo(dtype).max)
+    if not bool(xp.all(fits)):
+        bad = int(xp.argmin(xp.astype(fits, xp.int8)))
         raise ValueError(f"Column {bad} of X is too small to scale; multiply it up first.")
     inverse = xp.astype(xp.where(constant, xp.zeros_like(inverse), inverse), dtype)
     return xp.astype(mean * (unit * inverse), dtype), inverse

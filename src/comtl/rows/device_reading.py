@@ -23,6 +23,9 @@ from ..arrays.backends import (
 from ..arrays.blocks import Block, RowBlocks
 from ..arrays.packed import DeviceCSR
 
+LARGEST = 1e152
+"""Largest number that X and y may hold: squares, weighted and summed, must not overflow."""
+
 
 def device_rows(estimator: Any, X: Array) -> Array:
     """Rows of float64 or float32, if the estimator works on a device."""
@@ -77,7 +80,18 @@ def device_target(y: Array, X: Array) -> tuple[Array, np.ndarray]:
     xp = namespace(X)
     if bool(xp.any(xp.isinf(target))):
         raise ValueError("Input y contains infinity or a value too large.")
+    refuse_huge(target, "y")
     return target, to_numpy(xp.isnan(target))
+
+
+def refuse_huge(values: Array, name: str) -> None:
+    """Refuse numbers beyond the largest; those of single precision are all below."""
+    xp = namespace(values)
+    if values.dtype == xp.float64 and bool(xp.any(xp.abs(values) > LARGEST)):
+        raise ValueError(
+            f"{name} holds numbers beyond {LARGEST:g}, too large to square; remove them, or divide "
+            "by a constant."
+        )
 
 
 def check_device_finite(values: Array, name: str = "X") -> None:
@@ -89,8 +103,11 @@ def check_device_finite(values: Array, name: str = "X") -> None:
         flat = xp.reshape(block.rows, (-1,))
         with np.errstate(over="ignore", invalid="ignore"):
             square = xp.matmul(flat, flat)
-        if bool(xp.isfinite(square)) or bool(xp.all(xp.isfinite(flat))):
-            return  # The second: numbers too large to square.
+        if bool(xp.isfinite(square)):
+            return
+        if bool(xp.all(xp.isfinite(flat))):
+            refuse_huge(flat, name)
+            return
         if bool(xp.any(xp.isnan(flat))):
             raise ValueError(f"Input {name} contains NaN.")
         raise ValueError(f"Input {name} contains infinity or a value too large for {flat.dtype}.")

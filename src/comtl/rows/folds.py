@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples
 from ..arrays import to_numpy
 from ..parameters import require_integer
 from ..saving.registry import saved
-from .reading import read_values
+from .reading import LEAST_WEIGHT, read_values
 
 Split: TypeAlias = tuple[np.ndarray, np.ndarray]
 """Numbers of the rows to learn from, and of those held out."""
@@ -92,7 +92,7 @@ def counts(y: Any, sample_weight: Any, count: int) -> np.ndarray:
     parts = np.ones((count, 1), dtype=bool)
     if sample_weight is not None and not np.isscalar(sample_weight):
         weights = np.asarray(to_numpy(sample_weight), dtype=float)
-        parts = weights.reshape(count, -1) > 0.0
+        parts = weights.reshape(count, -1) >= LEAST_WEIGHT
     missing = read_values(y, "y")[1]
     if missing.ndim == 2:
         parts = parts & ~missing

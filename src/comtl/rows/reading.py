@@ -11,7 +11,13 @@ from sklearn.utils.validation import validate_data
 
 from ..arrays import Array, asarray_like, namespace, on_device, to_numpy
 from ..phrases import some
-from .device_reading import check_device_finite, device_rows, device_target, refuse_empty
+from .device_reading import (
+    check_device_finite,
+    device_rows,
+    device_target,
+    refuse_empty,
+    refuse_huge,
+)
 from .frames import (
     as_array,
     column_names,
@@ -27,6 +33,9 @@ from .observations import Matrix, Observations
 
 _LARGEST_INT = np.iinfo(np.int64).max
 _HOST_FLOATS = np.empty(0)
+LEAST_WEIGHT, MOST_WEIGHT = 1e-30, 1e9
+"""Rows that a row may count for: below, it counts as none; beyond, rounding takes the place of the
+other rows."""
 _ENCODE = "Encode them as numbers (dates, for example, as days since the first)"
 
 
@@ -182,6 +191,7 @@ def check_finite(X: Any, estimator: Any) -> None:
         finite = np.isfinite(values @ values)
     if not finite:  # or too large to square, which sklearn tells apart
         assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
+        refuse_huge(values, "X")
 
 
 def read_numbers(y: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -199,6 +209,7 @@ def read_numbers(y: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
             f"y cannot be read as numbers: {error}. For class labels use the classifier."
         ) from error
     assert_all_finite(target, allow_nan=target.ndim == 2, input_name="y")
+    refuse_huge(target, "y")
     return target, np.isnan(target)
 
 
@@ -232,7 +243,14 @@ def read_weights(
         )
     if bool(xp.any(weights < 0)):
         raise ValueError("sample_weight holds negative values; weights must be zero or positive.")
-    return weights
+    heaviest = float(xp.max(weights)) if n_rows else 0.0
+    if heaviest > MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight goes up to {heaviest:.3g}, and a weight counts as so many rows; beyond "
+            f"{MOST_WEIGHT:.0e} there is nothing to tell. Where weights are relative, such as one "
+            "over the variance of each row, divide them by their mean."
+        )
+    return xp.where(weights < LEAST_WEIGHT, xp.zeros_like(weights), weights)
 
 
 def read_values(values: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
