@@ -88,6 +88,29 @@ def test_predict(folder, tmp_path):
     np.testing.assert_array_equal(pd.read_csv(tmp_path / "out.tsv", sep="\t").prediction, expected)
 
 
+@pytest.mark.parametrize("model", ["auto", "trifactor"])
+def test_the_same_command_writes_the_same_bytes(folder, tmp_path, model):
+    out, report = tmp_path / "m.comtl", tmp_path / "r.html"
+    fit = ["fit", "train.csv", *FIT, "--model", model, "--json", "--out", out, "--report", report]
+    predict = ["predict", out, "new.csv", "--interval", "0.9"]
+    found = set()
+    # Text is hashed with another seed in every process, and sets of text have another order.
+    for seed in "15":
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        command = [
+            sys.executable,
+            "-m",
+            "comtl",
+            *map(str, fit),
+            "--report",
+            str(tmp_path / "r.html"),
+        ]
+        said = subprocess.run(command, cwd=folder, env=env, capture_output=True, check=True).stdout
+        new = run(folder, *predict).stdout if model == "auto" else ""
+        found.add((said, new, out.read_bytes(), report.read_bytes()))
+    assert len(found) == 1
+
+
 def test_predict_from_a_pipe_as_json(folder):
     text = (folder / "new.csv").read_text()
     result = run(folder, "predict", "h.comtl", "-", "--json", stdin=text)

@@ -1,5 +1,7 @@
 """Targets, classes and weights: what is read and what is refused."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,6 +9,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
+from comtl import HierarchicalClassifier, HierarchicalRegressor, MultitaskClassifier
+from comtl.evaluation import compare
 from comtl.rows.reading import encode_tasks
 from small_tables import X3, Y3, train
 
@@ -55,6 +59,43 @@ def test_frame_of_targets(make):
     assert data.rows.tolist() == [0, 2, 0, 1, 0, 1, 2]
     assert data.y.tolist() == [1, 3, 4, 5, 7, 8, 9]
     assert encode_tasks(["k", "z", "a"], data.tasks).tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize("kind", [HierarchicalRegressor, HierarchicalClassifier])
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, pl.DataFrame, pl.DataFrame.to_arrow, np.asarray, np.ma.array]
+)
+def test_one_column_where_rows_have_tasks(kind, make):
+    rng = np.random.default_rng(0)
+    X, task, weights = rng.normal(size=(60, 2)), np.repeat([0, 1, 2], 20), rng.uniform(1, 2, 60)
+    y = (X[:, 0] + rng.normal(size=60) > task).astype(int)
+    column, weight = ({"y": values} for values in (y, weights))
+    if make is pl.DataFrame.to_arrow:
+        column, weight = pl.DataFrame(column), pl.DataFrame(weight)
+    elif "array" in make.__name__:
+        column, weight = y[:, None], weights[:, None]
+    column, weight = make(column), make(weight)
+    model = kind().fit(X, column, task=task, sample_weight=weight)
+    plain = kind().fit(X, y, task=task, sample_weight=weights)
+    assert_array_equal(model.coef_, plain.coef_)
+    named = kind(task_column=2).fit(np.column_stack([X, task]), column, sample_weight=weight)
+    assert_array_equal(named.coef_, plain.coef_)
+    score = plain.score(X, y, task=task, sample_weight=weights)
+    assert model.score(X, column, task=task, sample_weight=weight) == score
+    compared = [compare(kind(), X, one, task).overall for one in (y, column)]
+    assert compared[0] == compared[1]
+
+
+@pytest.mark.parametrize("kind", [HierarchicalRegressor, MultitaskClassifier])
+def test_a_fit_without_tasks_says_so(kind):
+    X, y = np.arange(40.0)[:, None], np.arange(40) // 7 % 2
+    with pytest.warns(UserWarning, match="given no tasks and takes all rows for one task") as told:
+        model = kind().fit(X, y)
+    assert told[0].filename == __file__ and model.tasks_.tolist() == [0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        kind().fit(X, y, task=np.zeros(40))
+        kind().fit(X, np.stack([y, 1 - y], axis=1))
 
 
 def test_two_dimensional_y_refuses_a_task():

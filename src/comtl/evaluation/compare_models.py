@@ -84,8 +84,8 @@ def compare(
         kind = type(model).__name__
         raise TypeError(f"model must be an estimator of comtl, got {kind}; pass one of these.")
     require_integer("folds", folds, low=2)
-    rows = FitInput(X, y, task, sample_weight)
     schema = clone(model)
+    rows = FitInput.of(schema, X, y, task, sample_weight)
     data = rows.read(schema)
     count, targets = len(rows.counted), _read_targets(schema, rows, data)
     if count < 2:

@@ -66,7 +66,7 @@ def nonlinearity_evidence(
             f"{type(model).__name__}."
         )
     schema = clone(model).set_params(basis="hinges")
-    data = FitInput(X, y, task, sample_weight).read(schema)
+    data = FitInput.of(schema, X, y, task, sample_weight).read(schema)
     schema._check_data(data)
     *_, hinges = schema._bases(data)
     width = data.n_features + len(hinges.columns)

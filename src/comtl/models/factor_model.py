@@ -277,7 +277,7 @@ def adapt(
     check_is_fitted(self)
     self._check_device(X)
     with missing_values_explained():
-        data = rows_of(X, y, task, sample_weight).read_more(self, copy.copy(self))
+        data = rows_of(self, X, y, task, sample_weight).read_more(self, copy.copy(self))
     if self._multi_output and not is_frame(y) and self.tasks_.dtype.kind == "i":
         # The columns of an array have no names: they go on counting.
         data = replace(data, tasks=data.tasks + self.tasks_.max() + 1)

@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score
 from ..arrays import Array, asarray_like, namespace, on_device, take_pairs, to_numpy, weighted_mean
 from ..linear import OutputColumns
 from ..losses import ClassLink, Link
-from ..rows.frames import is_partitioned
+from ..rows.frames import is_partitioned, only_column
 from ..rows.observations import Observations, signs
 from ..rows.reading import read_classes, read_numbers, refuse_masked
 from .task_model import TaskModel
@@ -113,6 +113,8 @@ class RegressorOutputs(RegressorMixin, TaskModel):
             The score, at best 1.
         """
         guess, y, sample_weight = computed(self.predict(X, task), y, sample_weight)
+        if guess.ndim == 1:
+            y, sample_weight = only_column(y), only_column(sample_weight)
         truth, missing = read_numbers(y, guess.dtype)
         return mean_over_columns(self._loss().score, truth, guess, missing, sample_weight, least=2)
 
@@ -267,6 +269,8 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
             The accuracy.
         """
         guess, y, sample_weight = computed(self.predict(X, task), y, sample_weight)
+        if guess.ndim == 1:
+            y, sample_weight = only_column(y), only_column(sample_weight)
         truth, missing = read_classes(y)
         return mean_over_columns(accuracy_score, truth, guess, missing, sample_weight)
 

@@ -199,8 +199,9 @@ class CrossValidated(TaskModel):
         found = search(self, models, rows, checkpoint=self.checkpoint, watch=watch, **options)
         best, data, columns = found.best, found.data, found.columns
         refitted = models[best]
-        for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
-            setattr(refitted, name, getattr(self, name))
+        for name in ("n_features_in_", "feature_names_in_"):
+            if name in vars(self):
+                setattr(refitted, name, getattr(self, name))
         attributes = dict(vars(self))
 
         def described(model: TaskModel) -> dict[str, Any]:

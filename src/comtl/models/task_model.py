@@ -24,6 +24,7 @@ from ..factors import padded
 from ..linear import ColumnWeights, LinearTasks, OutputColumns, Scaling
 from ..losses import Loss
 from ..parameters import REMOVED, Doc, check_parameters, one_of
+from ..phrases import warn_caller
 from ..rows.fit_input import FitInput, rows_of
 from ..rows.observations import Observations
 from ..rows.reading import check_finite, read_rows
@@ -153,9 +154,9 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             Rows of all tasks; holds the task too where ``task_column`` names it.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Targets; two dimensions: one task a column on shared rows, NaN for missing.
+            Targets; two dimensions without tasks: one task a column, NaN for missing.
         task : array-like of shape (n_samples,), optional
-            Task of each row, where it is no column of X.
+            Task of each row, where it is no column of X; without any, all rows are one task.
         sample_weight : array-like of shape (n_samples,) or that of y, optional
             Weights; a weight of 2 counts as the row given twice, so weights that sum to one
             stand for a single row.
@@ -170,7 +171,13 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, **passed)
         with progress_shown(self.verbose), missing_values_explained():
-            self._fit(rows_of(X, y, task, sample_weight), FitProgress(self, X, y))
+            self._fit(rows_of(self, X, y, task, sample_weight), FitProgress(self, X, y))
+        if task is None and self.task_column is None and not self._multi_output:
+            warn_caller(
+                "fit was given no tasks and takes all rows for one task. Name the task of each row "
+                "by task= or task_column, or give all the same one.",
+                UserWarning,
+            )
         learned = partial(dict[str, Any], vars(self))
         context.call_on_fit_task_end(estimator=self, **passed, reconstruction_attributes=learned)
         return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 
 from ..arrays import on_device, take, to_numpy
 from .device_reading import as_rows
-from .frames import column_names, is_frame, is_partitioned
+from .frames import column_names, is_frame, is_partitioned, only_column
 from .observations import Observations
 from .reading import (
     check_indices,
@@ -39,6 +39,13 @@ class FitInput:
     y: Any
     task: Any = None
     sample_weight: Any = None
+
+    @classmethod
+    def of(cls, schema: TaskModel, X: Any, y: Any, task: Any, sample_weight: Any) -> Self:
+        """What was handed over; where rows have tasks, one column of targets is all of them."""
+        if task is not None or schema.task_column is not None:
+            y, sample_weight = only_column(y), only_column(sample_weight)
+        return cls(X, y, task, sample_weight)
 
     def take(self, numbers: np.ndarray) -> FitInput:
         def part(item: Any) -> Any:
@@ -97,13 +104,13 @@ class FitInput:
         return counted_folds(cv, rows, y, labels, classes, self.counted)
 
 
-def rows_of(X: Any, y: Any, task: Any, sample_weight: Any) -> FitInput:
+def rows_of(schema: TaskModel, X: Any, y: Any, task: Any, sample_weight: Any) -> FitInput:
     """What a user hands over for a fit: rows in memory, or in partitions."""
     if not is_partitioned(X, y, task, sample_weight):
-        return FitInput(X, y, task, sample_weight)
+        return FitInput.of(schema, X, y, task, sample_weight)
     from ..distributed.partitioned_input import PartitionedInput
 
-    return PartitionedInput(X, y, task, sample_weight)
+    return PartitionedInput.of(schema, X, y, task, sample_weight)
 
 
 def pack_tasks(

@@ -116,6 +116,16 @@ def float_types(X: Any) -> list[type[np.floating]]:
     return [np.float64, np.float32]
 
 
+def only_column(values: Any) -> Any:
+    """The column of a frame or array of one column; other values as they are."""
+    shape: Any = getattr(values, "shape", ())
+    if len(shape) != 2 or shape[1] != 1:
+        return values
+    if is_frame(values):
+        return nw.from_native(values)[:, 0].to_native()
+    return getattr(values, "iloc", values)[:, 0]
+
+
 def values_of(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Values of a frame or a series, and which of them are null."""
     table: Any = nw.from_native(X, allow_series=True)
