@@ -6,7 +6,7 @@ attack and the number of the trial, so that a failure can be repeated alone::
     python tests/soak --seed 1 --only kills --trial 7
 """
 
-from . import disk, files, growth, kills, tables, threads, values
+from . import disk, files, growth, kills, paths, tables, threads, values
 from .attack import Attack
 
 ATTACKS = {
@@ -16,5 +16,8 @@ ATTACKS = {
     "values": Attack("values", "numbers of any size, type and container", values.trial, 3),
     "tables": Attack("tables", "one table in many formats, and damaged", tables.trial, 2),
     "threads": Attack("threads", "eight threads that fit, save and read", threads.trial, 2),
+    "paths": Attack(
+        "paths", "one path, 4 processes of 8 threads that save and read", paths.trial, 2
+    ),
     "growth": Attack("growth", "memory after many calls", growth.trial, 3),
 }

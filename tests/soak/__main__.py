@@ -80,11 +80,15 @@ def report(attacks: Sequence[Attack], seed: int, minutes: float) -> str:
         bad = " | ".join(str(counts[name]) for name in BAD.values())
         lines.append(f"| {attack.what} | {counts.total():,} | {good} | {bad} |")
     lines += ["", *MEANING]
+    growth = next((attack.figures for attack in attacks if attack.name == "growth"), {})
+    for attack in attacks:
+        if attack.figures and attack.figures is not growth:
+            sums = [f"{sum(values):,.0f} {name}" for name, values in attack.figures.items()]
+            lines += ["", f"Of {attack.what}: {', '.join(sums)}."]
     lines += ["", "Memory that a call leaves behind (trend over the second half of the calls):"]
     lines += ["", "| call | runs | KiB a call, median | most |", "| --- | ---: | ---: | ---: |"]
-    for attack in attacks:
-        for name, kib in sorted(attack.figures.items()):
-            lines.append(f"| {name} | {len(kib)} | {median(kib):.1f} | {max(kib):.1f} |")
+    for name, kib in sorted(growth.items()):
+        lines.append(f"| {name} | {len(kib)} | {median(kib):.1f} | {max(kib):.1f} |")
     return "\n".join(lines) + "\n"
 
 
