@@ -11,8 +11,6 @@ scores have a closed form. The sizes with the lowest leave-one-out loss over all
 without factors and shared part they are models of the new rows alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Clusters of features and tasks, read off what the rotations of the factors cannot change."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Estimators that choose their penalty and ranks by cross-validation."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Constructor parameters: what each may be, as types; checks before a fit; texts of docstrings."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import textwrap

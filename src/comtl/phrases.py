@@ -1,7 +1,5 @@
 """Numbers, names and values as messages and JSON have them, and warnings of whose line it is."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

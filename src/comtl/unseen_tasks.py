@@ -3,8 +3,6 @@
 ``LinearTasks`` in ``linear.py`` holds the means.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .phrases import warn_caller

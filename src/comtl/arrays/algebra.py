@@ -1,7 +1,5 @@
 """Small operations on arrays that the standard lacks, or that NumPy does faster its own way."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import array_api_compat

@@ -1,7 +1,5 @@
 """Which library an array belongs to and where it lies: the namespace that the engine works in."""
 
-from __future__ import annotations
-
 import sys
 from functools import partial
 from typing import Any

@@ -6,8 +6,6 @@ by conjugate gradients on the rows, where there are too many features for Grams,
 than tasks that learn their relation.
 """
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated, Any, ClassVar
 

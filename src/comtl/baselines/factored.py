@@ -1,7 +1,5 @@
 """Two factors without learned relations: plain ridge (FMTL), or sparse task codes (GO-MTL)."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated
 

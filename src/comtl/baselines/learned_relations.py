@@ -1,7 +1,5 @@
 """Weights bound together by a learned relation: the trace norm of ``W``, alone or with ridge."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated
 

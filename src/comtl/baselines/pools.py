@@ -1,7 +1,5 @@
 """A small pool of models: tasks hold shares of them (CMTL), or each takes the best (SHAMO)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated

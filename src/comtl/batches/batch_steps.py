@@ -1,7 +1,5 @@
 """Steps of many fits: features, tasks and core."""
 
-from __future__ import annotations
-
 from ..arrays import namespace
 from ..datafits.datafit import TaskQuadratic
 from ..engine.feature_step import FeatureSystem

@@ -1,7 +1,5 @@
 """The command ``comtl``, also as ``python -m comtl``."""
 
-from __future__ import annotations
-
 import io
 import sys
 

@@ -3,8 +3,6 @@
 Other distributions add theirs as entry points of the group ``comtl.commands``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path

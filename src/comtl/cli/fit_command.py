@@ -1,7 +1,5 @@
 """``comtl fit``: fit a model to a table."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

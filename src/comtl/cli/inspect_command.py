@@ -1,7 +1,5 @@
 """``comtl inspect``: columns, scores and weights of a model."""
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables of columns, scores and weights for the terminal, and the same facts for JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

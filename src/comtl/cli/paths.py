@@ -1,7 +1,5 @@
 """Files that commands write, checked before any work so that no file of the user is lost."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """``comtl predict``: predict the rows of a table."""
 
-from __future__ import annotations
-
 import io
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What all commands share: errors in one line, interruptions, progress, JSON."""
 
-from __future__ import annotations
-
 import errno
 import json
 import sys

@@ -3,8 +3,6 @@
 The paper gives no scales for its sets; those here make zero predict with an RMSE near 5.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any

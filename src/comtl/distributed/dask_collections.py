@@ -1,7 +1,5 @@
 """Dask arrays and frames as lists of partitions, and predictions for them as Dask arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

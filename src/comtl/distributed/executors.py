@@ -6,8 +6,6 @@ is the outcome of a task whose arguments the scheduler knows, so that what is lo
 made again from the partition itself.
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence

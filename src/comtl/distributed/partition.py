@@ -1,7 +1,5 @@
 """What a worker has of the rows: the validated observations of a partition, and views of them."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

@@ -11,8 +11,6 @@ The longer step is kept only where it lowers the objective; its length follows h
 so. See benchmarks/bench_engine.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

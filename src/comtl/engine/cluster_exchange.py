@@ -1,7 +1,5 @@
 """Starts for hard clusters: clusters of low-rank fits, then exchanges, the best run kept."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

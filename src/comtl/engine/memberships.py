@@ -5,8 +5,6 @@ and ``S`` holds the blocks' weights: K1 and K2 are numbers of clusters and may d
 A row moves by what the loss of the data says, not by distances between weights.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..arrays import to_numpy

@@ -1,7 +1,5 @@
 """From validated observations to the problem that the engine solves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

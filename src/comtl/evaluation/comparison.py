@@ -1,7 +1,5 @@
 """Errors on held-out rows by task, and the verdict on them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

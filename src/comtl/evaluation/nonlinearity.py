@@ -1,7 +1,5 @@
 """Whether hinges are worth a try, by two mixed models rather than the many fits of a stack."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The reference models that a model is compared with: one for all tasks, one for each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

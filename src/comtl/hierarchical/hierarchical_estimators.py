@@ -1,7 +1,5 @@
 """The hierarchical regressor and classifier: parameters, the fit, new tasks, error bars."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass

@@ -6,8 +6,6 @@ It is exact at the score ``ξ`` that the row is given:
     λ(ξ) = \tanh(ξ/2) / 4ξ
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

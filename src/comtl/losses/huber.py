@@ -1,7 +1,5 @@
 """Huber loss."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

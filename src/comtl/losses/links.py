@@ -1,7 +1,5 @@
 """Links: what the score of a linear model says about the target."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

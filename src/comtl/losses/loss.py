@@ -1,7 +1,5 @@
 """What every loss has: value, derivative and curvature by the score, side by side."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """BiFactor and TriFactor: their parameters, and factors that are all learned from the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Constructor parameters that several estimators have."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from ..losses import LOSSES

@@ -1,7 +1,5 @@
 """What a fitted model says: values for a regressor, classes for a classifier."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from functools import partial, wraps

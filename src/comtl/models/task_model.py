@@ -1,7 +1,5 @@
 """What all models of several tasks share: fitting, reading of rows, weights, files, frames."""
 
-from __future__ import annotations
-
 import html
 import inspect
 import os

@@ -1,7 +1,5 @@
 """Constraints: what the rows of a factor must be, at no cost where they are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Self
 

@@ -1,7 +1,5 @@
 """Elastic net."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

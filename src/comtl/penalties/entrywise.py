@@ -1,7 +1,5 @@
 """Penalties that bound each entry of a factor by itself, or not at all."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Self
 

@@ -1,7 +1,5 @@
 """Folds that treat every task alike, and the row numbers of any folds."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Models in files: arrays and JSON, no pickle, no code."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Objects as a tree of plain JSON and a list of arrays, and back, without running any code."""
 
-from __future__ import annotations
-
 import math
 import sys
 from dataclasses import MISSING, fields, is_dataclass

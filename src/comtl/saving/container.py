@@ -1,7 +1,5 @@
 """The file of a model: named arrays and text with a checksum."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

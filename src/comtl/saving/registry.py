@@ -1,7 +1,5 @@
 """Classes that a file may name, and checks of their fields."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache

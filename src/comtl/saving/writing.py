@@ -1,7 +1,5 @@
 """Files that are there whole or not at all, whoever writes them at the same time."""
 
-from __future__ import annotations
-
 import errno
 import os
 import secrets

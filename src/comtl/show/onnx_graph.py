@@ -1,7 +1,5 @@
 """Linear prediction as an ONNX graph."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Write a model as one HTML page."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """Charts of the page as inline SVG, coloured by its style sheet."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape

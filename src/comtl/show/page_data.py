@@ -1,7 +1,5 @@
 """Data of the page's script: compact, and safe inside HTML whatever the names are."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """What the parts of the page that need no script are filled with."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

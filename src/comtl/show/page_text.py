@@ -1,7 +1,5 @@
 """A comparison in sentences."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..evaluation.comparison import SIGNIFICANCE, Comparison

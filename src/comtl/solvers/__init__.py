@@ -1,7 +1,5 @@
 """Linear and proximal solvers of the block steps, one a file, and what all of them return."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..arrays import Array

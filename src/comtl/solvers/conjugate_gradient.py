@@ -1,7 +1,5 @@
 """Preconditioned conjugate gradients on a positive semidefinite operator, or on many at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Accelerated proximal gradients on a quadratic plus a penalty with a proximal step."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -7,8 +7,6 @@ share their rows, and the preconditioner of conjugate gradients elsewhere. Where
 complete basis, leading axes may hold equations of one shape, solved in one batch.
 """
 
-from __future__ import annotations
-
 from ..arrays import Array, namespace
 from ..arrays.algebra import block_matrix
 from ..arrays.blocks import RowBlocks

@@ -1,7 +1,5 @@
 """The members of the stacked estimators: a fixed list, less what a data set has no room for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from .. import baselines

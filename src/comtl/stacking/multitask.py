@@ -1,7 +1,5 @@
 """The models to reach for first: stacks of many members, combined into one linear model."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass

@@ -1,7 +1,5 @@
 """The threshold between two classes that suits a metric best."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .blending import row_counts

@@ -1,7 +1,5 @@
 """How one column of a table becomes features."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import final
 

@@ -1,7 +1,5 @@
 """Read CSV and TSV text, strictly."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """Fit a model to a table."""
 
-from __future__ import annotations
-
 import platform
 import warnings
 from collections.abc import Callable, Sequence

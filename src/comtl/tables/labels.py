@@ -1,7 +1,5 @@
 """Tasks, targets and weights: the columns that are not features."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables from files: CSV and TSV, parquet, Arrow; each also compressed by gzip, or from a pipe."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

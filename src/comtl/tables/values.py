@@ -1,7 +1,5 @@
 """Values of tables: how they are written, and columns as NumPy arrays or levels of text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, final
