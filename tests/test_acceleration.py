@@ -28,7 +28,7 @@ def make_state(kinds, K1=3, K2=3, seed=0, relative_epsilon=1e-2):
         if isinstance(kind, NonNegative):
             point = point.with_(**{name: np.abs(getattr(point, name))})
     penalties = {
-        name: LearnedRelation.start(kind, getattr(point, name), relative_epsilon)
+        name: LearnedRelation(kind).initialised(getattr(point, name), relative_epsilon)
         if isinstance(kind, float)
         else kind
         for name, kind in kinds.items()

@@ -35,7 +35,7 @@ def state_of(
 ):
     rng = np.random.default_rng(seed)
     F, G = 0.1 * rng.standard_normal((P, K)), rng.standard_normal((4, K))
-    kind = LearnedRelation.start(strength, F, 1e-2) if learned else Ridge(strength)
+    kind = LearnedRelation(strength).initialised(F, 1e-2) if learned else Ridge(strength)
     return _state(F, G, {"F": kind, "G": Ridge(1.0)}, (), shared, intercept, intercept_penalty)
 
 

@@ -256,7 +256,7 @@ def _batches(fit: RowsDatafit, lift: Array, limit: int | None) -> Iterator[Batch
             rows = index if fit.rows is None else fit.rows[index]
             flat, back = np.unique(rows, return_inverse=True)
             xp = namespace(lift)
-            dense = take(fit.design.take(flat), back.ravel())
+            dense = take(fit.design.picked(flat).dense_rows(0, len(flat)), back.ravel())
             pad = xp.asarray(inside)
             X = xp.reshape(dense, (*rows.shape, fit.n_features))
             X = X * xp.astype(pad, X.dtype)[:, :, None]

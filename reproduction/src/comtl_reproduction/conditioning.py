@@ -55,7 +55,7 @@ def feature_system(
     state = start_state(datafit, recipe, schedule, like=np.zeros(1))
     if scene.endswith("random point"):
         F, G = rng.standard_normal((P, K)), rng.standard_normal((T, K))
-        penalty = LearnedRelation.start(strength, F, smoothing)
+        penalty = LearnedRelation(strength).initialised(F, smoothing)
         state = state.at(state.factors.with_(F=F, G=G)).penalized(F=penalty)
     return FeatureSystem(datafit, datafit.quadratic_at(state.factors), state)
 

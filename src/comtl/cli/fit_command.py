@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ..tables import TableModel, fit_table, read_table
+from ..tables import fit_table, read_table
 from ..tables.encoder import Encoder
 from ..tables.fitting import FORMER_MODELS, KINDS, MODELS
 from .output import facts, headline, show_columns, show_scores, verdict
@@ -99,11 +99,8 @@ def fit(
         model.report(report)
     if as_json:
         echo_json({**facts(model), "file": out, "report": report})
-    elif not quiet:
-        _show(model, out, report)
-
-
-def _show(model: TableModel, out: Path, report: Path | None) -> None:
+    if silent:
+        return
     if model.comparison is not None:
         show_scores(model.comparison)
     echo_notes(model.notes, err=False)

@@ -17,6 +17,11 @@ from ..losses import Loss
 from .partition import LabelEncoding, Partition, unique_number
 
 
+def summed(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Sums of the entries of tuples."""
+    return tuple(sum(values[1:], values[0]) for values in zip(*parts, strict=True))
+
+
 @dataclass(frozen=True, eq=False)
 class Sums:
     """Arrays to be added up, and arrays with an entry for each of some tasks."""
@@ -30,8 +35,7 @@ class Sums:
         """Sum over all tasks that any of the parts has."""
         if len(parts) == 1:
             return parts[0]
-        columns = zip(*(part.totals for part in parts), strict=True)
-        totals = tuple(sum(values[1:], values[0]) for values in columns)
+        totals = summed([part.totals for part in parts])
         if not parts[0].by_task:
             return Sums(totals, parts[0].task_index)
         task_index = parts[0].task_index

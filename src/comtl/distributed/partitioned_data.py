@@ -1,6 +1,4 @@
-"""The observations of all partitions, as far as they are known here; the observations themselves
-stay away.
-"""
+"""What is known here of the observations of all partitions, which stay away."""
 
 from __future__ import annotations
 

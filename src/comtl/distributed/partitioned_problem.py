@@ -24,7 +24,7 @@ from ..rows.design import (
     standard_units,
 )
 from . import kernels
-from .kernels import FitSpec, Sums
+from .kernels import FitSpec, Sums, summed
 from .partition import LabelEncoding, Partition, stacked
 
 if TYPE_CHECKING:
@@ -62,11 +62,6 @@ def partitioned_units(
 
 def _largest_of(parts: list[tuple[np.ndarray, float]]) -> tuple[np.ndarray, float]:
     return np.max([part[0] for part in parts], axis=0), max(part[1] for part in parts)
-
-
-def summed(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Sums of the entries of tuples."""
-    return tuple(sum(values[1:], values[0]) for values in zip(*parts, strict=True))
 
 
 def _extents(encoding: LabelEncoding, values: tuple, piece: Partition) -> tuple[np.ndarray, float]:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, final
 
@@ -52,16 +51,16 @@ def _messages_shown() -> Iterator[None]:
 @contextmanager
 def steps_hidden() -> Iterator[None]:
     """Hide what fits in this thread say, where they are many and each is a part of another."""
-    is_shown = partial(_is_shown, threading.get_ident())
+    hidden = threading.get_ident()
+
+    def is_shown(record: logging.LogRecord) -> bool:
+        return record.levelno > logging.INFO or record.thread != hidden
+
     logger.addFilter(is_shown)
     try:
         yield
     finally:
         logger.removeFilter(is_shown)
-
-
-def _is_shown(hidden: int, record: logging.LogRecord) -> bool:
-    return record.levelno > logging.INFO or record.thread != hidden
 
 
 @final

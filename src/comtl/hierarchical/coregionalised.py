@@ -179,9 +179,7 @@ def ridge_scales(rows: CentredRows, target: np.ndarray) -> tuple[float, float]:
 
 
 def _spectra(rows: CentredRows, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Eigenvalues of some tasks' kernels, squares of the targets along them, and how many rows
-    they stand for, less one for each mean.
-    """
+    """Spectra of some kernels, squared targets along them, and rows less one for each mean."""
     rng, count = np.random.default_rng(0), len(rows.totals)
     chosen = rng.permutation(count)[:TASKS] if count > TASKS else np.arange(count)
     values, powers, weight = [], [], 0.0

@@ -93,9 +93,7 @@ def _floored(matrix: np.ndarray, varying: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class CovarianceFamily(ABC):
-    """Covariances of one structure, with an inverse-Wishart prior where ``center`` is given: the
-    diagonal of the covariance that it favours.
-    """
+    """Covariances of one structure; a prior (inverse Wishart) favours the diagonal ``center``."""
 
     n_components: int = 2
     prior_weight: float | None = None
@@ -109,9 +107,7 @@ class CovarianceFamily(ABC):
         """Member of the family with the highest likelihood where ``E[u uᵀ]`` is ``moment``."""
 
     def groups(self, size: int) -> np.ndarray:
-        """Number of the group of each effect: the family allows a scale for every group, which are
-        the slopes and the intercept unless it says otherwise.
-        """
+        """Group of each effect: the slopes and the intercept have scales of their own."""
         return np.append(np.zeros(size - 1, dtype=np.intp), 1)
 
     def with_prior(self, start: EffectCovariance) -> Self:

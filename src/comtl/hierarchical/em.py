@@ -191,9 +191,7 @@ def _mean_variances(prior: Prior, posterior: Posterior) -> tuple[float, float]:
 
 
 def _scales(posterior: Posterior, groups: np.ndarray) -> tuple[np.ndarray, float]:
-    """Scales of the effects, one for each group, that suit the rows best, and the squared error
-    they save.
-    """
+    """Scales of the effects, one a group, that suit the rows best, and the squared error saved."""
     member = np.eye(groups.max() + 1)[groups]
     slope = member.T @ posterior.slope
     stiffness = member.T @ posterior.stiffness @ member

@@ -89,9 +89,7 @@ class IntervalMixin(RegressorMixin, TaskModel):
 @saved
 @dataclass(frozen=True, eq=False)
 class PredictiveVariance:
-    """Covariances of the weights, the intercept last, and residual variances of every task, and
-    last of a new one.
-    """
+    """Covariances of weights (the intercept last) and noise of each task, and last of a new one."""
 
     covariances: np.ndarray
     noise: np.ndarray

@@ -7,14 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Array, asarray_like, namespace, on_device, to_numpy, with_ones
+from ..arrays import Array, asarray_like, on_device, to_numpy, with_ones
 from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
-from ..datafits.rows_datafit import RowsDatafit
-from ..engine.problem import cell_grams, complete_table, prefers_grams, row_weights
+from ..engine.problem import cell_grams, complete_table, prefers_grams, rows_datafit, units_of
 from ..linear import Scaling
-from ..losses import Loss
-from ..losses.loss import target_units
+from ..losses import Loss, Squared
 from ..rows.design import Design
 from ..rows.observations import Observations
 from .likelihoods import Bernoulli
@@ -36,11 +34,8 @@ class Population:
     @classmethod
     def of(cls, obs: Observations, *, standardize: bool, classification: bool) -> Population:
         """Centre and scale; signs of classes are left as they are."""
-        design = Design.standardized(obs.X, row_weights(obs))
-        shift, scale = 0.0, 1.0
-        if not classification:
-            shift, scale = target_units(obs.y, obs.weights, center=True, scale=True)
-        units = Scaling(design.shift, design.inverse_scale, shift, scale)
+        scaling = {"center": True, "standardize": True, "scale_target": not classification}
+        units = units_of(obs, Squared(), **scaling)
         return cls(obs, units if standardize else evenly_scaled(units))
 
     def of_columns(self, columns: np.ndarray) -> Population:
@@ -69,9 +64,7 @@ class Population:
 
     @property
     def _few_rows(self) -> bool:
-        """Whether every task has few rows for the features, so that posteriors come faster from
-        the rows than from their sums.
-        """
+        """Whether tasks have so few rows that posteriors come faster from these than from sums."""
         obs = self.obs
         if on_device(obs.X):
             return False  # Rows on a device stay there.
@@ -91,11 +84,9 @@ class Population:
 
     def datafit(self, loss: Loss, width: int, fits: int) -> Datafit:
         """Rows or sums for so many fits of models with factors."""
-        obs = self.obs
-        target = namespace(obs.weights).astype(self.target, obs.dtype)
-        if prefers_grams(obs, loss, width, fits):
+        if prefers_grams(self.obs, loss, width, fits):
             return self.sums
-        return RowsDatafit(self.design, target, obs.weights, obs.offsets, loss, obs.rows)
+        return rows_datafit(self.obs, self.units, loss)
 
     @cached_property
     def task_data(self) -> TaskData:

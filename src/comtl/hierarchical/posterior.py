@@ -17,14 +17,12 @@ MIN_ESTIMABLE = 1e-10
 @saved
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Covariance of the random effects, residual variances of each task and in common, and the
-    variance of the common slopes: infinite where they are fixed effects.
-    """
+    """Covariance of the random effects, and variances of residuals and of the common slopes."""
 
     covariance: EffectCovariance
-    noise: np.ndarray
-    residual_variance: float
-    mean_variance: float
+    noise: np.ndarray  # residual variance of each task
+    residual_variance: float  # in common
+    mean_variance: float  # infinite where the common slopes are fixed effects
 
     @cached_property
     def mean_precision(self) -> np.ndarray:

@@ -151,8 +151,7 @@ def report(
 
     if on_device(X):
         raise TypeError(
-            f"report compares models on the host, but X lies in {device_name(X)}; pass "
-            "arrays of "
+            f"report compares models on the host, but X lies in {device_name(X)}; pass arrays of "
             "NumPy, or no rows at all for a page of the model alone."
         )
     return report_of(self.to_numpy(), path, (X, y, task, sample_weight), title)

@@ -123,13 +123,10 @@ class Grid:
     def losses(self, *, warm: bool) -> tuple[np.ndarray, np.ndarray]:
         """Held-out loss of every setting (folds × settings), and the weight of each fold.
 
-        Settings that come to the same recipe are fitted once. With ``warm``, paths of rising
-        penalties are first screened: each fit is rough and starts from the one before. The best
-        setting of each path and the best few of all are then fitted on their own, until the winner
-        is one of them. Where fits go through in batches, all are fitted on their own.
-
-        Interrupted by the user who watches, the losses of the folds that are finished stand for
-        all; unwatched, the interruption goes on its way.
+        With ``warm``, paths of rising penalties are first screened by rough fits, each from the one
+        before; the best of each path and the best few of all are then fitted on their own, until
+        the winner is one of these. Of an interruption by the user who watches the finished folds
+        are left to decide.
         """
         first = unique_recipes(self.models, self.size)
         places = sorted(set(first), key=lambda place: self.models[place]._algorithm.place()[1])

@@ -35,7 +35,7 @@ class LearnedRelation(Penalty):
     >>> import numpy as np
     >>> from comtl.penalties.learned_relation import LearnedRelation
     >>> factor = np.array([[3.0], [4.0]])
-    >>> penalty = LearnedRelation.start(1.0, factor, relative_epsilon=1e-8)
+    >>> penalty = LearnedRelation(1.0).initialised(factor, relative_epsilon=1e-8)
     >>> round(penalty.value(factor), 2)
     25.01
     """
@@ -47,11 +47,6 @@ class LearnedRelation(Penalty):
 
     spectral_power: ClassVar[float | None] = 1.0
     text: ClassVar[str] = "a learned relation, Σ or Ω"
-
-    @classmethod
-    def start(cls, strength: float, factor: Array, relative_epsilon: float) -> LearnedRelation:
-        """Return the penalty at a starting factor, smoothed relative to its largest root."""
-        return cls(strength).initialised(factor, relative_epsilon)
 
     def initialised(self, factor: Array, relative_epsilon: float) -> LearnedRelation:
         scale = leading_square(factor)

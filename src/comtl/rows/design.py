@@ -187,10 +187,6 @@ class Design:
             block = block.toarray() if sparse.issparse(block) else block
         return block * self.inverse_scale[None, :] - self.shift[None, :]
 
-    def take(self, rows: np.ndarray) -> Array:
-        """Standardised rows as a dense block."""
-        return self.picked(rows).dense_rows(0, len(rows))
-
     def picked(self, rows: np.ndarray) -> Design:
         return Design(take(self.X, rows), self.shift, self.inverse_scale)
 

@@ -64,9 +64,7 @@ class FitInput:
         return read_training(schema, *parts, classification=schema._classification, **options)
 
     def read_more(self, model: TaskModel, schema: TaskModel) -> Observations:
-        """Validated observations of further tasks for a model; ``schema`` learns the columns
-        again.
-        """
+        """Validated observations of further tasks; ``schema`` learns the columns again."""
         read_rows(model, self.X, self.task)
         return self.read(schema, classes=model._linear.classes)
 
@@ -75,9 +73,7 @@ class FitInput:
         return self
 
     def nearby(self, schema: TaskModel, data: Observations) -> tuple[FitInput, Observations]:
-        """Rows and their observations as they serve many fits best: here they are in memory
-        anyway.
-        """
+        """Rows and observations as they serve many fits best: here they are in memory anyway."""
         return self, data
 
     @contextmanager
