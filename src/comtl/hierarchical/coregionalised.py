@@ -17,7 +17,7 @@ from ..linear import ColumnWeights, OutputColumns, Scaling
 from ..losses import Loss, Squared
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..models.task_model import TaskModel
-from ..parameters import Doc, Flag, NonNegative, at_least
+from ..parameters import Flag, NonNegative, at_least
 from ..rows.design import Design
 from ..rows.observations import Observations
 from ..solvers.conjugate_gradient import conjugate_gradient
@@ -28,24 +28,15 @@ from .population import Population
 class CoregionalisedRidge(TaskModel):
     """Abstract model whose tasks' weights have one covariance between tasks in every feature."""
 
-    n_components: Annotated[
-        int,
-        at_least(0),
-        Doc("Directions of the covariance between tasks; 0 for separate tasks."),
-    ] = 2
+    n_components: Annotated[int, at_least(0)] = 2
+    """Directions of the covariance between tasks; 0 for separate tasks."""
     _: KW_ONLY
-    rest: Annotated[
-        NonNegative,
-        Doc("Variance of random effects of the weights, over the variance of separate weights."),
-    ] = 0.5
-    noise: Annotated[
-        NonNegative,
-        Doc(
-            "Noise over its estimate from separate tasks, which is low where features of more "
-            "weight are also the more frequent ones."
-        ),
-    ] = 3.0
-    standardize: Annotated[Flag, Doc("Whether to scale features to unit variance inside.")] = False
+    rest: NonNegative = 0.5
+    """Variance of random effects of the weights, over the variance of separate weights."""
+    noise: NonNegative = 3.0
+    """Noise over its estimate from separate tasks, which is low where features of more weight are
+    also the more frequent ones."""
+    standardize: Flag = False
 
     _on_devices = False
 

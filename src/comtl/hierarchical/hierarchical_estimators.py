@@ -118,10 +118,9 @@ class HierarchicalModel(TaskModel):
         self, data: Observations, columns: OutputColumns, watch: FitProgress = SILENT
     ) -> None:
         populations = populations_of(self._population(data, columns), columns)
-        self._keep_variances(self._fit_em(populations, data, columns, watch=watch))
-
-    def _keep_variances(self, stages: list[EMIteration]) -> None:
-        """Keep what intervals need: a square of the features for every task."""
+        stages = self._fit_em(populations, data, columns, watch=watch)
+        if not self._classification:  # Intervals need a square of the features for every task.
+            self._spread = PredictiveVariance.of(stages[0])
 
     def _fit_em(
         self,
@@ -259,9 +258,6 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
 
     def _likelihood(self, population: Population) -> Likelihood:
         return Gaussian(self.noise == "task", population.task_data)
-
-    def _keep_variances(self, stages: list[EMIteration]) -> None:
-        self._spread: PredictiveVariance | None = PredictiveVariance.of(stages[0])
 
     @property
     def noise_variance_(self) -> float | np.ndarray:

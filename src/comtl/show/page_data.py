@@ -65,7 +65,7 @@ def _largest(view: ModelView) -> dict[str, Any]:
 
 
 def _nearest(view: ModelView) -> dict[str, Any]:
-    rows = unit_rows(view.by_task)
+    rows = unit_rows(view.columns.by_task(view.values).reshape(len(view.tasks), -1))
     count = min(NEAREST, len(rows) - 1)
     if not count:
         return {"count": 0, "task": "", "cosine": ""}

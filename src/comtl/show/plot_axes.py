@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,6 +14,20 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8
 MOST_NAMES = 50
 """Names along an axis beyond which they could not be read."""
 LONGEST = 28
+AXES = """ax : matplotlib Axes, optional
+    Where to draw; a new figure unless given.
+
+Returns
+-------
+matplotlib Axes
+    The axes."""
+Draw = TypeVar("Draw", bound=Callable[..., Any])
+
+
+def says_where(draw: Draw) -> Draw:
+    """Describe the axes in the docstring of a public function, in place of its word AXES."""
+    draw.__doc__ = cleandoc(draw.__doc__ or "").replace("AXES", AXES)
+    return draw
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.4)) -> Axes:

@@ -9,7 +9,7 @@ import numpy as np
 from ..evaluation.comparison import Comparison
 from ..models.search import CrossValidated
 from ..models.task_model import TaskModel
-from .plot_axes import COLOURS, MOST_NAMES, name_places, new_axes, plain
+from .plot_axes import COLOURS, MOST_NAMES, name_places, new_axes, plain, says_where
 from .views import choose_history, view
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ STYLES = {
 }
 
 
+@says_where
 def history(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     """Objective after each sweep, or the log marginal likelihood of a hierarchical model.
 
@@ -31,13 +32,7 @@ def history(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     ----------
     model : estimator
         A fitted model that keeps its ``objective_history_``.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure unless given.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes.
+    AXES
 
     Examples
     --------
@@ -65,6 +60,7 @@ def history(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@says_where
 def sensitivity(search: CrossValidated, *, ax: Axes | None = None) -> Axes:
     """Held-out loss by penalty and rank, the chosen setting marked.
 
@@ -74,13 +70,7 @@ def sensitivity(search: CrossValidated, *, ax: Axes | None = None) -> Axes:
     ----------
     search : estimator
         A fitted ``BiFactor…CV`` or ``TriFactor…CV``.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure unless given.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes.
+    AXES
 
     Examples
     --------
@@ -138,6 +128,7 @@ def _surface(ax: Axes, losses: np.ndarray, best: tuple[int, int]) -> None:
             ax.text(column, row, text, ha="center", va="center", color=colour, fontsize="x-small")
 
 
+@says_where
 def task_errors(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     """Error of each task with the model, with separate models and with one pooled model.
 
@@ -149,13 +140,7 @@ def task_errors(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     ----------
     comparison : Comparison
         What :func:`comtl.evaluation.compare` returned; tasks without held-out rows are left out.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure unless given.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes.
+    AXES
 
     Examples
     --------
@@ -206,6 +191,7 @@ def task_errors(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@says_where
 def calibration(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     """Observed against nominal coverage of the prediction intervals, on held-out targets.
 
@@ -213,13 +199,7 @@ def calibration(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     ----------
     comparison : Comparison
         What :func:`comtl.evaluation.compare` returned for a model with intervals.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure unless given.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes.
+    AXES
 
     Examples
     --------

@@ -12,7 +12,7 @@ from scipy.spatial.distance import squareform
 
 from ..models.task_model import TaskModel
 from ..penalties.relations import Relation
-from .plot_axes import COLOURS, name_places, new_axes
+from .plot_axes import COLOURS, name_places, new_axes, says_where
 from .views import BinnedAxis, colour_limit, unit_rows, view
 
 if TYPE_CHECKING:
@@ -23,8 +23,9 @@ MOST_WEIGHTS, MOST_RELATED = 400, 300
 averaged."""
 
 
+@says_where
 def coclusters(model: TaskModel, *, ax: Axes | None = None) -> Axes:
-    """Weights of tasks (down) and features (across), each in the order of its clusters.
+    """Weights of tasks (down) and features (across) in the order of clusters, which strips show.
 
     Weights are those of features in units of their spread, so that they can be compared. Beyond
     400 tasks or features neighbours within a cluster are put together, as means.
@@ -33,13 +34,7 @@ def coclusters(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     ----------
     model : estimator
         Any fitted regressor or classifier of comtl; beyond two classes a task has a row for each.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure unless given.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes, with strips that show the clusters.
+    AXES
 
     Examples
     --------
@@ -68,6 +63,7 @@ def coclusters(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@says_where
 def task_relation(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     """How tasks are related: the learned relation as correlations, similar tasks side by side.
 
@@ -77,13 +73,7 @@ def task_relation(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     ----------
     model : estimator
         Any fitted regressor or classifier of comtl; beyond two classes a task has a row for each.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure unless given.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes.
+    AXES
 
     Examples
     --------
@@ -100,6 +90,7 @@ def task_relation(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     return _relation(model, "task", shown.values, shown.lines, shown.line_clusters, ax)
 
 
+@says_where
 def feature_relation(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     """How features are related: the learned relation as correlations, similar ones side by side.
 
@@ -109,13 +100,7 @@ def feature_relation(model: TaskModel, *, ax: Axes | None = None) -> Axes:
     ----------
     model : estimator
         Any fitted regressor or classifier of comtl.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure unless given.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes.
+    AXES
 
     Examples
     --------

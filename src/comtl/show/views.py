@@ -52,11 +52,6 @@ class ModelView:
         """Cluster of each row of ``values``."""
         return self.task_clusters[self.columns.task]
 
-    @property
-    def by_task(self) -> np.ndarray:
-        """Weights of each task in one row, all classes in turn."""
-        return self.columns.by_task(self.values).reshape(len(self.tasks), -1)
-
 
 def view(model: TaskModel) -> ModelView:
     """Read a fitted model."""
