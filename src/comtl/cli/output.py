@@ -146,10 +146,7 @@ def headline(model: TableModel) -> str:
 
 
 def effects(model: TableModel) -> np.ndarray:
-    """Weights (tasks × features) for one standard deviation of each feature.
-
-    Beyond two classes the largest absolute weight over the classes.
-    """
+    """Weights (tasks × features) for one standard deviation; beyond two classes the largest."""
     weights = model.estimator.coef_
     if weights.ndim == 3:
         weights = np.abs(weights).max(axis=1)

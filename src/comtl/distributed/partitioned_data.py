@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import joblib
 import numpy as np
@@ -21,10 +21,8 @@ from .executors import Future, Workers
 from .partition import LabelEncoding, Partition, read_partition, summarize
 from .partitioned_adapt import adapt_partitioned
 from .partitioned_datafit import PartitionedDatafit
+from .partitioned_population import partitioned_population
 from .partitioned_problem import partitioned_units, summed_grams
-
-if TYPE_CHECKING:
-    from .partitioned_population import PartitionedPopulation
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +48,7 @@ class PartitionedData:
     units = partitioned_units
     grams_of = summed_grams
     adapt_columns = adapt_partitioned
+    population = partitioned_population
 
     def one_vs_rest(self, columns: OutputColumns) -> PartitionedData:
         task_index = self.task_index
@@ -61,11 +60,6 @@ class PartitionedData:
 
     def rows_datafit(self, units: Scaling, loss: Loss) -> PartitionedDatafit:
         return PartitionedDatafit.of(self, units, loss)
-
-    def population(self, **options: bool) -> PartitionedPopulation:
-        from .partitioned_population import partitioned_population
-
-        return partitioned_population(self, **options)
 
     @property
     def tasks(self) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from ..linear import Scaling
 from ..losses import Logistic
 from .kernels import FitSpec, Sums
 from .partition import Partition
-from .partitioned_data import PartitionedData
+
+if TYPE_CHECKING:
+    from .partitioned_data import PartitionedData
 
 
 @dataclass(frozen=True, eq=False)

@@ -143,10 +143,7 @@ EXTREME = 1e4
 
 
 def ridge_scales(rows: CentredRows, target: np.ndarray) -> tuple[float, float]:
-    """Variance of the weights and of the noise with the highest (restricted) likelihood.
-
-    ``target`` is centred within tasks and times the root of the weights.
-    """
+    """Variances of weights and noise of the highest restricted likelihood, of a centred target."""
     spectrum, power, df = _spectra(rows, target)
     level = float(spectrum.sum()) / df
     if not level > 0.0 or not power.sum() > 0.0:

@@ -131,10 +131,7 @@ class HierarchicalModel(TaskModel):
         *,
         watch: FitProgress = SILENT,
     ) -> list[EMIteration]:
-        """Raise the marginal likelihood to its top, for every class on its own, and keep the model.
-
-        ``starts`` holds the outcome of simpler fits, where there are some.
-        """
+        """Maximise the marginal likelihood, class by class, from starts if any; keep the model."""
         stages, history = [], []
         with single_blas():
             for population, start in zip_longest(populations, starts):

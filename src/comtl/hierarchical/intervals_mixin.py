@@ -110,10 +110,7 @@ class PredictiveVariance:
         return PredictiveVariance(*(asarray_like(part, like, dtype) for part in parts))
 
     def variances(self, rows: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
-        """Variance of the target of each row for its task, or for every task.
-
-        ``codes`` of -1, or beyond the tasks, stand for a task that was never seen.
-        """
+        """Variance of a target of each row for its task (unseen: -1 or beyond), or for all."""
         covariances, noise = self.covariances, self.noise
         xp, tasks = namespace(rows), noise.shape[0] - 1
         if codes is None:

@@ -38,11 +38,7 @@ class Gaussian:
         return self.data.infer(prior, self.directions)
 
     def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
-        """M step of the residual variances.
-
-        ``gain`` is the squared error that a change of the scales of effects saves, over its
-        variance.
-        """
+        """M step of the residual variances; ``gain`` is the squared error that new scales save."""
         tasks, least = len(prior.noise), MIN_NOISE * self.start_noise
         if self.heteroscedastic:
             common = max(tasks / float((1.0 / prior.noise).sum()), least)

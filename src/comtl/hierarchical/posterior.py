@@ -34,10 +34,7 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Fixed effects ``β`` and random effects ``u_t`` given the rows.
-
-    Covariances of weights and scores are there if they are a by-product.
-    """
+    """Fixed effects ``β`` and random effects ``u_t`` given the rows; None: no by-product here."""
 
     log_evidence: float
     """Logarithm of the restricted likelihood."""

@@ -163,10 +163,7 @@ class Grid:
         return self.models[place]._algorithm.recipe(*self.size).ranks
 
     def _run(self, groups: list[list[int]], *, screen: bool) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Losses of the settings in some groups (of the others, infinity), weights of the folds.
-
-        The last says whether all folds were finished before the user interrupted.
-        """
+        """Losses of settings in groups (else infinity), weights of folds, whether all are done."""
         weights: list[float] = []
         known: dict[tuple[int, int], list[float]] = {}
         names: list[tuple[int, int]] = []
@@ -224,10 +221,7 @@ class Grid:
         return found
 
     def _run_batches(self, places: list[int], folds: list[HeldOutGrams]) -> np.ndarray:
-        """Losses of the settings at some places (of the others, infinity) on all folds.
-
-        Settings of one rank make a batch, on a device all settings.
-        """
+        """Losses of settings at some places, else infinity; those of a rank, or all, in a batch."""
         together = not isinstance(folds[0].train.gram, np.ndarray)
         groups: dict[Any, list[int]] = {}
         for place in places:

@@ -182,10 +182,7 @@ class ClassifierOutputs(ClassifierMixin, TaskModel):
         return xp.where(seen, scores, below), seen
 
     def _thresholds_of(self, codes: np.ndarray | None) -> np.ndarray | None:
-        """What scores of two classes were lowered by after the odds were known; None: nothing.
-
-        One number for each code, or for each task without codes.
-        """
+        """What scores of two classes were lowered by: one for each code, or task; None: nothing."""
         return None
 
     @by_partition

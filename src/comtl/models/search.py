@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,9 +20,6 @@ from ..rows.observations import Observations
 from . import fields as of
 from .factor_model import adapt
 from .task_model import TaskModel
-
-if TYPE_CHECKING:
-    from .grid import Fold
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,10 +93,7 @@ def _filled(template: str, parts: dict[str, str]) -> str:
 def report_of(
     model: Any, path: str | Path, rows: tuple[Any, Any, Any, Any], title: str | None
 ) -> Path:
-    """Write the page of a model, compared on the rows if there are some.
-
-    ``rows`` holds X, y, task and sample_weight, as in fit; None where they are not given.
-    """
+    """Write the page of a model, compared on rows (X, y, task, sample_weight) if there are some."""
     X, y, task, sample_weight = rows
     if X is None and y is None:
         if task is not None or sample_weight is not None:

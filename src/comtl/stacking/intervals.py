@@ -42,10 +42,7 @@ class ErrorModel:
     def of(
         cls, errors: np.ndarray, weights: np.ndarray, task: np.ndarray, tasks: int, between: float
     ) -> ErrorModel:
-        """Take errors apart by task; ``weights`` count rows.
-
-        ``between``, the variance of what tasks say of a row, adds to the errors of a new task.
-        """
+        """Take errors apart by task; ``between``, the variance of tasks, adds to a new one."""
         usual = _outlier_bound(errors, weights, task)
         tame = np.clip(errors, -usual, usual)
         level = float(np.average(tame**2, weights=weights))

@@ -76,13 +76,10 @@ class TargetScaling:
 
 @dataclass(frozen=True, eq=False)
 class StackRows:
-    """Rows of a fit as members take them: with hinges, and targets in the units of their columns.
+    """Rows as members take them: with hinges, and targets in the units of their columns."""
 
-    ``given`` is what the user handed over; ``schema`` reads folds of it.
-    """
-
-    given: FitInput
-    schema: Any
+    given: FitInput  # what the user handed over
+    schema: Any  # reads folds of it
     hinges: Hinges
     units: TargetScaling
     classes: np.ndarray | None

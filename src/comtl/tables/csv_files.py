@@ -18,10 +18,7 @@ MOST_RECORDS = 20
 
 
 def read_delimited(text: bytes, name: str, keep: Collection[str] = ()) -> tuple[pa.Table, list]:
-    r"""Table of UTF-8 text, and notes on what was left out.
-
-    Columns of plain numbers become numbers; those in ``keep`` and all others stay text.
-    """
+    """Table of UTF-8 text, columns in ``keep`` as text, and notes on what was left out."""
     try:
         start = text[: 1 << 20].decode("utf-8", errors="ignore")
         delimiter, header = _header(start, name)

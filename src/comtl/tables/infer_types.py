@@ -60,10 +60,7 @@ class SkippedColumn:
 def infer_column(
     values: pa.ChunkedArray, name: str, forced: str | None = None
 ) -> Column | SkippedColumn:
-    """Column as it will be encoded, or why it will not.
-
-    ``forced`` is "number" or "category" where the user said so.
-    """
+    """Column as it will be encoded, or why it will not; ``forced`` is a kind the user named."""
     kind = type_of(values)
     if kind == "date":
         return SkippedColumn(name, f"Column {name!r} holds dates: {_instead(name)}", True)

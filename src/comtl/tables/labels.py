@@ -71,10 +71,7 @@ def _refuse_fractions(values: pa.ChunkedArray, name: str) -> None:
 def match_tasks(
     values: pa.ChunkedArray, tasks: np.ndarray, task_as_text: bool = False
 ) -> np.ndarray:
-    """Task of each row for a prediction, in the type of the known tasks.
-
-    A missing or unknown task becomes a label that no known task has.
-    """
+    """Task of each row in the type of the known ones; others get a label that none of them has."""
     text = tasks.dtype.kind == "U"
     codes, levels = levels_of(values, ("",) if task_as_text else MISSING)
     if not text or (type_of(values) == "number" and not task_as_text):
