@@ -1,7 +1,5 @@
 """Start of many fits, balance and extrapolation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

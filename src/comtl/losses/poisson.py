@@ -1,7 +1,5 @@
 """Poisson loss of counts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -50,7 +50,7 @@ def missing_values_explained() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if "Input X contains NaN" not in str(error):
+        if not str(error).startswith("Input X contains NaN"):
             raise
         raise ValueError(
             "Input X contains NaN: impute missing values first (sklearn.impute), or use "

@@ -4,8 +4,6 @@ Rows are checked, converted and sorted where they lie. Task labels, class labels
 is missing, one number a row, go to the host.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
