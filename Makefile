@@ -9,7 +9,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint lint-check lint-format lint-types format docs dist bench soak leaderboard clean
+.PHONY: help demo test lint lint-check lint-format lint-types format docs dist matrix bench soak leaderboard clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,10 @@ dist: | $(BIN)/python ## build both distributions into dist/, and try the wheels
 	@$(PIP) install 'build>=1.2' 'twine>=6.1'
 	$(BIN)/python .ci/build_dist.py
 	$(BIN)/python .ci/check_installed.py
+
+matrix: | $(BIN)/python ## test on each Python with the lowest and newest dependencies; ARGS="--python 3.11 -- -k saving"
+	@$(PIP) install 'uv>=0.9'
+	$(BIN)/python .ci/matrix.py $(ARGS)
 
 soak: $(VENV)/.stamp-test ## attack the library by chance for an hour; ARGS="--seed 1 --minutes 5"
 	$(BIN)/python tests/soak $(ARGS)
