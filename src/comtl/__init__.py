@@ -21,7 +21,7 @@ from .rows.fit_input import pack_tasks
 from .rows.folds import TaskStratifiedKFold
 from .saving import load
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from .stacking.multitask import MultitaskClassifier, MultitaskRegressor

@@ -69,7 +69,11 @@ def _strings(text: bytes, delimiter: str, width: int, name: str) -> pa.Table:
             io.BytesIO(text),
             # Without threads rows are counted, so that a wrong one can be named.
             read_options=pacsv.ReadOptions(
-                use_threads=False, autogenerate_column_names=True, block_size=1 << 24
+                use_threads=False,
+                autogenerate_column_names=True,
+                # A slice would do as well, but before pyarrow 24 if_else spoils slices of text.
+                skip_rows_after_names=1,
+                block_size=1 << 24,
             ),
             parse_options=pacsv.ParseOptions(
                 delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
@@ -88,7 +92,7 @@ def _strings(text: bytes, delimiter: str, width: int, name: str) -> pa.Table:
                 "fields that hold a delimiter."
             ) from error
         raise TableError(f"{name} cannot be read: {error}. Save it again as CSV.") from error
-    return table.slice(1)
+    return table
 
 
 def _named(header: list[str], table: pa.Table, name: str) -> tuple[dict[int, str], list[str]]:
