@@ -9,7 +9,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint lint-check lint-format lint-types format docs dist matrix bench soak leaderboard clean
+.PHONY: help demo test lint lint-check lint-format lint-types format docs site dist matrix bench soak leaderboard clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -46,6 +46,9 @@ docs: $(VENV)/.stamp-docs ## build the documentation into build/docs; warnings a
 	@! grep -rlE '<(script|link|img)[^>]+(src|href)="(https?:)?//' build/docs --include='*.html' || { \
 		echo 'These pages load external resources; the site must not.' >&2; exit 1; }
 	@echo 'The site is build/docs/index.html'
+
+site: docs ## keep the documentation of this version beside that of others, in build/site
+	$(BIN)/python .ci/place_docs.py
 
 bench: $(VENV)/.stamp-test ## run every benchmarks/bench_*.py, writing its output to a .md file of the same name
 	@set -e; for script in $(sort $(wildcard benchmarks/bench_*.py)); do \

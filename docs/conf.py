@@ -77,7 +77,7 @@ sphinx_gallery_conf = {
 # Look ------------------------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
-html_title = "comtl"
+html_title = f"comtl {release}"
 html_static_path = ["_static"]
 html_css_files = ["comtl.css"]
 html_show_sourcelink = False

@@ -26,6 +26,7 @@ PAGES = [
     *sorted((DOCS / "start").glob("*.md")),
     *sorted((DOCS / "guide").glob("*.md")),
     *sorted((DOCS / "developer").glob("*.md")),
+    *sorted((DOCS / "releases").glob("*.md")),
 ]
 LINKED = [
     *sorted(ROOT.glob("*.md")),
@@ -167,7 +168,7 @@ def test_the_readme_names_fitted_attributes(family):
 
 
 def test_every_page_of_the_guide_is_listed():
-    for folder in ("start", "guide", "developer"):
+    for folder in ("start", "guide", "developer", "releases"):
         listed = (DOCS / folder / "index.md").read_text(encoding="utf-8").split()
         for page in (DOCS / folder).glob("*.md"):
             assert page.stem == "index" or page.stem in listed

@@ -16,8 +16,10 @@ DOCS = Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
 COPIES = {
     **{path: DOCS / "benchmarks" / path.name for path in sorted(ROOT.glob("benchmarks/*.md"))},
-    ROOT / "CONTRIBUTING.md": DOCS / "project" / "CONTRIBUTING.md",
-    ROOT / "CHANGELOG.md": DOCS / "project" / "CHANGELOG.md",
+    **{
+        ROOT / f"{name}.md": DOCS / "project" / f"{name}.md"
+        for name in ("CONTRIBUTING", "CHANGELOG", "SECURITY")
+    },
 }
 PLACES = {
     **COPIES,

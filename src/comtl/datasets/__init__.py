@@ -22,8 +22,9 @@ __all__ = [
     "make_syn5",
 ]
 
+MOVED = ("load_school", "load_sentiment", "load_newsgroups")
+
 
 def __getattr__(name: str) -> Any:
-    moved = name in ("load_school", "load_sentiment", "load_newsgroups")
-    hint = '; it is in comtl_reproduction.loaders now: pip install "comtl[reproduce]"'
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint if moved else ''}")
+    now = '; it is in comtl_reproduction.loaders now: pip install "comtl[reproduce]"'
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{now * (name in MOVED)}")

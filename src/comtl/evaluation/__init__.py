@@ -9,12 +9,11 @@ from .nonlinearity import nonlinearity_evidence
 
 __all__ = ["Comparison", "Verdict", "compare", "nonlinearity_evidence"]
 
+FORMER = {"evidence_for_bends": "nonlinearity_evidence"}
+
 
 def __getattr__(name: str) -> Any:
-    if name != "evidence_for_bends":
+    if name not in FORMER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warn_caller(
-        "evidence_for_bends is called nonlinearity_evidence now; the old name will go.",
-        FutureWarning,
-    )
-    return nonlinearity_evidence
+    warn_caller(f"{name} is called {FORMER[name]} now; the old name will go.", FutureWarning)
+    return globals()[FORMER[name]]
