@@ -239,7 +239,7 @@ def test_asked(case, trained):
     result = run(trained, "predict", "model.comtl", case.file)
     assert case.text in result.stderr
     assert bool(result.stderr) == bool(case.text)
-    found = pd.read_csv(io.StringIO(result.stdout))
+    found = pd.read_csv(io.StringIO(result.stdout), converters={"prediction": float})
     assert np.isfinite(found.prediction).all()
     if not case.text and "whole" not in case.name:
         model = load_model(trained / "model.comtl")

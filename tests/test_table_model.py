@@ -113,6 +113,14 @@ def test_rows_without_a_target_are_left_out():
     np.testing.assert_array_equal(model.estimator.coef_, same.estimator.coef_)
 
 
+def test_an_index_of_pandas_is_no_column():
+    named = SCORES.assign(row=range(len(SCORES))).set_index("row")
+    for frame in (named, SCORES[SCORES.index >= 60]):
+        model = fit_table(frame, **{**QUICK, "model": "pooled"})
+        assert {column.name for column in model.encoder.columns} < set(SCORES.columns)
+        assert len(model.predict(frame)) == len(frame)
+
+
 def test_weights_count():
     frame = SCORES.assign(w=np.where(SCORES.index < 60, 0, 1))
     model = fit_table(frame, **QUICK, weight="w")

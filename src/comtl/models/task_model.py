@@ -52,9 +52,10 @@ def missing_values_explained() -> Iterator[None]:
     except ValueError as error:
         if not str(error).startswith("Input X contains NaN"):
             raise
+        partition = str(error).partition("Input X")[0]  # Of Dask, or nothing.
         raise ValueError(
-            "Input X contains NaN: impute missing values first (sklearn.impute), or use "
-            "comtl.tables.fit_table, which imputes and marks them."
+            f"{partition}Input X contains NaN: impute missing values first (sklearn.impute), or "
+            "use comtl.tables.fit_table, which imputes and marks them."
         ) from None
 
 

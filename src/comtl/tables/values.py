@@ -71,7 +71,8 @@ def as_table(frame: Any) -> pa.Table:
             "use read_table(path).table."
         )
     try:
-        table = nw.from_native(frame, eager_only=True).to_arrow()
+        # Before pandas 3 an index would become a column.
+        table = nw.maybe_reset_index(nw.from_native(frame, eager_only=True)).to_arrow()
     except (pa.ArrowException, nw.exceptions.NarwhalsError, TypeError, ValueError) as error:
         first = " ".join(str(error).split())[:200]
         raise TableError(
