@@ -34,10 +34,10 @@ for one in distributions():
 TABLES = """
 import numpy as np, pandas as pd
 rng = np.random.default_rng(0)
-table = pd.DataFrame({"school": np.repeat(["North", "South", "East", "West"], 30)})
+table = pd.DataFrame({"school": np.repeat(["Ash", "Birch", "Cedar", "Elm"], 30)})
 table["pupil"], table["age"] = range(120), rng.integers(14, 17, 120)
 table["score"] = 3 * table.age + table.school.map(len) + rng.normal(size=120)
-table.to_csv("train.csv", index=False)
+table.to_csv("pupils.csv", index=False)
 table.drop(columns="score").to_csv("new.csv", index=False)
 """
 LIBRARIES = ("/lib", "/lib64", "/usr/lib64", "/usr/lib")
