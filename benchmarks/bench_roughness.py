@@ -10,7 +10,7 @@ from functools import partial
 from unittest import mock
 
 from comtl import MultitaskRegressor
-from comtl.baselines import ClusteredRegressor, GroupOverlapRegressor, clustered, factored
+from comtl.baselines import ClusteredRegressor, GroupOverlapRegressor, factored, pools
 from comtl.datasets import SYNTHETIC
 from comtl.engine.recipe import InnerTolerance
 from comtl.rows.fit_input import FitInput
@@ -43,7 +43,7 @@ def inner_solves() -> None:
     print("| --- | --- | --- | --- | --- | --- |")
     for name in ("syn2", "syn5"):
         data = SYNTHETIC[name](random_state=0)
-        for kind, home in ((GroupOverlapRegressor, factored), (ClusteredRegressor, clustered)):
+        for kind, home in ((GroupOverlapRegressor, factored), (ClusteredRegressor, pools)):
             reference = None
             for factor in (1.0, 10.0, 100.0, 1000.0):
                 with mock.patch.object(home, "close", partial(inner, factor)):

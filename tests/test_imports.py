@@ -1,11 +1,13 @@
 """Imports run one way, in no circle, for a name that is used, and only what is needed."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -161,3 +163,24 @@ def test_a_simple_model_needs_few_modules():
             reached.add(name)
             left += [one.imported for one in imports() if one.importer == name and not one.lazy]
     assert len(reached) <= MOST_BEHIND_A_BASELINE, sorted(reached)
+
+
+def test_what_benchmarks_and_examples_import_is_there():
+    root = Path(__file__).resolve().parents[1]
+    files = [*root.glob("benchmarks/**/*.py"), *root.glob("examples/*.py")]
+    if not files:
+        pytest.skip("a source distribution has no benchmarks")
+    missing = []
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("comtl"):
+                names = {alias.name for alias in node.names}
+                module = importlib.import_module(node.module)
+                inside = hasattr(module, "__path__")
+                missing += [
+                    (path.name, name)
+                    for name in names
+                    if not hasattr(module, name)
+                    and not (inside and find_spec(f"{node.module}.{name}"))
+                ]
+    assert not missing

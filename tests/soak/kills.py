@@ -134,8 +134,10 @@ def check_whole(path: Path) -> None:
 
 
 FITS: dict[str, Any] = {
-    "TriFactorRegressor": comtl.TriFactorRegressor(2, 2, max_iter=60, tol=0.0),
-    "BiFactorRegressorCV": comtl.BiFactorRegressorCV(2, alphas=(0.1, 1.0, 10.0), cv=3),
+    "TriFactorRegressor": comtl.TriFactorRegressor(2, 2, max_iter=60, tol=0.0, random_state=0),
+    "BiFactorRegressorCV": comtl.BiFactorRegressorCV(
+        2, alphas=(0.1, 1.0, 10.0), cv=3, random_state=0
+    ),
     "MultitaskRegressor": comtl.MultitaskRegressor(cv=3),
     "MultitaskRegressor, two jobs": comtl.MultitaskRegressor(cv=3, n_jobs=2),
     "MultitaskRegressor, Dask": comtl.MultitaskRegressor(cv=3, n_jobs=2),
