@@ -18,7 +18,8 @@ import pytest
 from golden.cases import CASES
 from golden.store import read_fits
 
-SIDE_BY_SIDE = {"exact": 1e-12, "order": 1e-9}
+SIDE_BY_SIDE = {"exact": 1e-12, "order": 1e-8}
+"""NumPy 2.5 on Python 3.14 gives a classifier that differs by 1.8e-9."""
 AT_THE_OPTIMUM = ("scores", "overall", "accuracy", "covered")
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

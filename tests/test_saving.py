@@ -10,7 +10,7 @@ import sys
 import textwrap
 import time
 import tracemalloc
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 
 import joblib
@@ -31,6 +31,8 @@ rng = np.random.default_rng(0)
 TASK = np.repeat([f"task {i}" for i in range(5)], 16)
 X = rng.normal(size=(80, 4))
 Y = X @ rng.normal(size=4) + np.repeat(rng.normal(size=5), 16) + 0.3 * rng.normal(size=80)
+# The depth at which a Python without limits of C of its own stops too: three calls a level.
+DEEP = reduce(lambda inner, _: {"#": "tuple", "value": [inner]}, range(400), [])
 NAMES = [
     name
     for name in (*comtl.__all__, *baselines.__all__)
@@ -268,7 +270,7 @@ FORGERIES = {
     "negative shape": put("header", "0", "shape", value=[-1]),
     "bad offsets": put("header", "1", "data_offsets", value=[0, 8]),
     "bad type": put("header", "0", "dtype", value="O8"),
-    "deep": put(*STATE, "cv", value=json.loads("[" * 900 + "]" * 900)),
+    "deep": put(*STATE, "cv", value=DEEP),
     "version": put("header", "__metadata__", "version", value=str(VERSION + 1)),
     "no version": put("header", "__metadata__", "version", value="one"),
     "numbers": put("header", "__metadata__", "more", value=3),

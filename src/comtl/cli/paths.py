@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,9 @@ def check_outputs(
                     f"{option} and {name} are the same file, {path}; name another one."
                 )
         seen[option] = path
+        # Names that are too long: from Python 3.14 on exists() takes them for missing ones.
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.lstat()
         if is_special(path):
             continue
         _check_writable(option, path)

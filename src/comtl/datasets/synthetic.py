@@ -4,6 +4,7 @@ The paper gives no scales for its sets; those here make zero predict with an RMS
 """
 
 from collections.abc import Callable
+from inspect import cleandoc
 from types import MappingProxyType
 from typing import Any
 
@@ -49,7 +50,7 @@ def maker(draw: Callable[[int, int, Generator], Drawn]) -> Callable[..., Bunch]:
         return assemble(coef, (n_train, n_test), noise, rng, **truth)
 
     make.__name__ = make.__qualname__ = draw.__name__
-    make.__doc__ = (draw.__doc__ or "").replace("PARAMETERS", PARAMETERS)
+    make.__doc__ = cleandoc(draw.__doc__ or "").replace("PARAMETERS", cleandoc(PARAMETERS))
     return make
 
 

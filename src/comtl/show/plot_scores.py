@@ -94,6 +94,7 @@ def sensitivity(search: CrossValidated, *, ax: Axes | None = None) -> Axes:
     alphas, column = np.unique([one["alpha_task"] for one in settings], return_inverse=True)
     widths = [[one[name] for name in names] for one in settings]
     ranks, row = np.unique(widths, axis=0, return_inverse=True)
+    row = row.ravel()  # NumPy 2.0 gives it an axis more.
     losses, spread = np.full((2, len(ranks), len(alphas)), np.nan)
     losses[row, column] = -results["mean_test_score"]
     spread[row, column] = results["std_test_score"]
