@@ -31,7 +31,7 @@ def test_sizes_are_as_asked(name, n_features, n_tasks):
     assert np.isfinite(data.y).all() and np.isfinite(data.y_test).all()
 
 
-@pytest.mark.parametrize(("name", "total"), zip(SYNTHETIC, SUMS, strict=True))
+@pytest.mark.parametrize(("name", "total"), list(zip(SYNTHETIC, SUMS, strict=True)))
 def test_a_seed_decides_the_numbers(name, total):
     one, same, other = (SYNTHETIC[name](random_state=seed) for seed in (3, 3, 4))
     assert all(np.array_equal(one[key], same[key]) for key in one)

@@ -172,7 +172,7 @@ def test_masked_rows_are_not_packed_or_spooled(tmp_path):
 
 
 DAYS = np.datetime64("2020-01-01") + np.arange(len(TASK))
-GAP = np.where(TASK == 1, np.datetime64("NaT"), DAYS)
+GAP = np.where(TASK == 1, np.datetime64("NaT", "D"), DAYS)
 SINCE = DAYS - DAYS[0]
 
 
