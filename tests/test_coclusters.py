@@ -213,5 +213,5 @@ def test_exchanges_free_a_cluster_and_split_another():
         changed = not np.array_equal(there.F, point.F), not np.array_equal(there.G, point.G)
         assert sum(changed) <= 1
         assert_array_equal(there.F.sum(axis=1), 1.0)
-    relation = LearnedRelation.start(1.0, point.F, 1.0)
+    relation = LearnedRelation(1.0).initialised(point.F, 1.0)
     assert all(there.F is point.F for there in exchanges(fit, state.penalized(F=relation)))

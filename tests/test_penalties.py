@@ -39,7 +39,7 @@ def random_factor(shape, seed=0):
 
 
 def fit_members(factor, relative_epsilon=0.05, strength=0.7):
-    return LearnedRelation.start(strength, factor, relative_epsilon)
+    return LearnedRelation(strength).initialised(factor, relative_epsilon)
 
 
 def smooth_penalties(shape):
@@ -260,7 +260,7 @@ def test_prox_of_smooth_penalties_moves_nothing():
 @pytest.mark.parametrize("size", [0.0, 1e-170, 1e-100])
 def test_a_factor_shrunk_to_nothing_keeps_its_smoothing(size):
     factor = size * np.ones((4, 2))
-    penalty = LearnedRelation.start(1.0, factor, 10.0)
+    penalty = LearnedRelation(1.0).initialised(factor, 10.0)
     for _ in range(50):
         penalty = penalty.annealed(factor, 0.3, 1e-8)
     assert penalty.epsilon > 0.0

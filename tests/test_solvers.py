@@ -104,7 +104,7 @@ def test_sylvester_preconditioner_saves_most_iterations(strength):
     P, T, K = 60, 40, 4
     data = problem(0, P, T, 30, rank=4, even=True).rows()
     point = random_factors(1, P, T, K)
-    penalties = {"F": LearnedRelation.start(strength, point.F, 1e-2), "G": Ridge(1.0)}
+    penalties = {"F": LearnedRelation(strength).initialised(point.F, 1e-2), "G": Ridge(1.0)}
     state = State(point, penalties, shared=0.5, intercept=True, intercept_penalty=2.0)
     system = FeatureSystem(data, data.quadratic_at(point), state)
     plain, helped = (

@@ -38,8 +38,8 @@ def make_state(data, *, T=5, shared=None, intercept_penalty=None, core=False, K=
     if intercept_penalty is None:
         point = point.with_(offset=0.0)
     default = {
-        "F": LearnedRelation.start(0.3, random_factors(4, P, T, K).F, 0.1),
-        "G": LearnedRelation.start(0.5, random_factors(4, P, T, point.G.shape[1]).G, 0.1),
+        "F": LearnedRelation(0.3).initialised(random_factors(4, P, T, K).F, 0.1),
+        "G": LearnedRelation(0.5).initialised(random_factors(4, P, T, point.G.shape[1]).G, 0.1),
     }
     if core:
         default["S"] = Ridge(0.8)
