@@ -33,7 +33,7 @@ WAYS = {
         "read_training",
         "build_problem",
         "FactorFit.learn",
-        "start_state",
+        "bare_state",
         "alternate",
         "feature_step",
         "task_step",

@@ -102,15 +102,13 @@ def fit_batch(
     recipes: Sequence[Recipe],
     places: np.ndarray,
     schedule: Schedule,
-    *,
-    init: str = "svd",
-    seed: int = 0,
+    **start: Any,
 ) -> BatchIteration:
     """Fit recipes (second row of ``places``, ranks rising) to data (first row) to the end."""
     ranks = np.array([recipes[number].ranks[0] for number in places[1]])
     plan = Plan(ranks, datafits[0].n_features, datafits[0].n_tasks)
     grams = BatchGrams.of(datafits, places[0])
-    step = begin(grams, start_fits(datafits, recipes, places, schedule, init=init, seed=seed))
+    step = begin(grams, start_fits(datafits, recipes, places, schedule, **start))
     xp = namespace(grams.gram)
     numbers = np.arange(len(ranks))
     done: list[BatchIteration] = []
@@ -158,8 +156,7 @@ def batched_losses(
     schedule: Schedule,
     *,
     together: bool,
-    init: str = "svd",
-    seed: int = 0,
+    **start: Any,
 ) -> np.ndarray:
     """Held-out mean squared error (n_folds, n_settings), each as a fit of its own has it."""
     losses_by_fold = np.empty((len(folds), len(recipes[0])))
@@ -169,7 +166,7 @@ def batched_losses(
         local = np.searchsorted(numbers, places[0])
         which = np.stack([local, local * len(recipes[0]) + places[1]])
         fits = [fold.train for fold in data]
-        step = fit_batch(fits, chosen, which, schedule, init=init, seed=seed)
+        step = fit_batch(fits, chosen, which, schedule, **start)
         xp = namespace(step.objective)
         # Losses of all fits on every fold: few folds, and one product for each.
         losses = xp.stack([fold.losses(step.fits.factors) for fold in data])

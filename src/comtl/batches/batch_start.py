@@ -111,9 +111,7 @@ def start_fits(
     recipes: Sequence[Recipe],
     places: np.ndarray,
     schedule: Schedule,
-    *,
-    init: str = "svd",
-    seed: int = 0,
+    **start: Any,
 ) -> Fits:
     """Return starting fits of recipes (second row of ``places``) to data (first row)."""
     chosen = [recipes[number] for number in places[1]]
@@ -125,7 +123,7 @@ def start_fits(
         key = fold, recipe.ranks, recipe.shared, recipe.intercept, recipe.intercept_penalty
         keys.append(key)
         if key not in states:
-            states[key] = bare_state(datafits[fold], recipe, like=like, init=init, seed=seed)
+            states[key] = bare_state(datafits[fold], recipe, like=like, **start)
 
     def numbers(values: Any) -> Array:
         return xp.asarray(np.array(values, dtype=np.float64), dtype=like.dtype)

@@ -42,7 +42,16 @@ def resume(
         if schedule.extrapolate and step.last is not None and state.is_annealed:
             state, expansion, step = _extrapolated(datafit, step)
         expansion = expansion or datafit.quadratic_at(state.factors)
-        step, expansion = _next(datafit, expansion, state, step, schedule), None
+        at_once = _solved_at_once(datafit, state)
+        state, loss, solvers = _sweep(datafit, expansion, state, schedule, at_once)
+        objective = loss + state.regularizer
+        # With many features the smoothing's constant would dwarf all that is left to gain.
+        scale = abs(objective - state.floor)
+        small = step.objective - objective <= schedule.tol * scale
+        done = state.is_annealed and (small or at_once)
+        last = step.state.factors if step.sweep else None
+        length, expansion = step.step_length, None
+        step = Iteration(step.sweep + 1, objective, state, solvers, done, length, last)
         yield step
 
 
@@ -56,20 +65,6 @@ def _extrapolated(
     lower = there.value_with(feature_mixing(ahead)) + ahead.regularizer < step.objective
     step = replace(step, step_length=step.step_length.after(lower))
     return (ahead, there, step) if lower else (step.state, None, step)
-
-
-def _next(
-    datafit: Datafit, expansion: LocalQuadratic, state: State, before: Iteration, schedule: Schedule
-) -> Iteration:
-    at_once = _solved_at_once(datafit, state)
-    state, loss, solvers = _sweep(datafit, expansion, state, schedule, at_once)
-    objective = loss + state.regularizer
-    # With many features the smoothing's constant would dwarf all that is left to gain.
-    scale = abs(objective - state.floor)
-    small = before.objective - objective <= schedule.tol * scale
-    done = state.is_annealed and (small or at_once)
-    last = before.state.factors if before.sweep else None
-    return Iteration(before.sweep + 1, objective, state, solvers, done, before.step_length, last)
 
 
 def _sweep(

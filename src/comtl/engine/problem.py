@@ -117,9 +117,10 @@ def cell_grams(data: Observations, design: Design, y: np.ndarray) -> GramDatafit
     """Second moments of each task's observations, one Gram for all where they share their rows."""
     if data.rows is None:
         return GramDatafit.of_rows(design, y, data.weights, data.offsets)
-    table = complete_table(data, y)
-    if table is not None:
-        return GramDatafit.of_table(design, *table)
+    if data.complete:
+        xp, shape = namespace(y), (data.n_tasks, data.n_rows)
+        weights = xp.reshape(data.weights, shape)[0, :]
+        return GramDatafit.of_table(design, xp.reshape(y, shape).T, weights)
     return GramDatafit.of_rows(design.picked(data.rows), y, data.weights, data.offsets)
 
 
@@ -128,11 +129,3 @@ def grams_of(data: Any, units: Scaling) -> GramDatafit:
     if data.partitioned:
         return data.grams_of(units)
     return cell_grams(data, units.design(data.X), scaled_target(data, units))
-
-
-def complete_table(data: Observations, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Targets (n, T) and row weights where every task has every row at the same weight."""
-    if not data.complete:
-        return None
-    xp, shape = namespace(y), (data.n_tasks, data.n_rows)
-    return xp.reshape(y, shape).T, xp.reshape(data.weights, shape)[0, :]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..arrays import Array, dot, namespace, orthonormal, to_numpy
@@ -16,18 +18,9 @@ from .recipe import InnerTolerance, Recipe, Schedule
 from .task_steps import intercept_step
 
 
-def start_state(
-    datafit: Datafit,
-    recipe: Recipe,
-    schedule: Schedule,
-    *,
-    like: Array,
-    init: str = "svd",
-    seed: int = 0,
-    factors: Factors | None = None,
-) -> State:
-    """Return the starting state: from given factors, or by ``init`` after the pooled parts."""
-    state = bare_state(datafit, recipe, like=like, init=init, seed=seed, factors=factors)
+def start_state(datafit: Datafit, recipe: Recipe, schedule: Schedule, **start: Any) -> State:
+    """Return the starting state, of which ``start`` goes to :func:`bare_state`."""
+    state = bare_state(datafit, recipe, **start)
     # Balanced at little smoothing first, so that ε is set from scales that will last.
     return balance_step(state.initialised(1e-6)).initialised(schedule.start_smoothing)
 
@@ -41,7 +34,7 @@ def bare_state(
     seed: int = 0,
     factors: Factors | None = None,
 ) -> State:
-    """Factors, shared part and intercepts to start from, penalties as the recipe has them."""
+    """State from given factors, or by ``init`` after the pooled parts; penalties as they are."""
     xp = namespace(like)
     held = {name: xp.asarray(it, dtype=like.dtype) for name, it in (recipe.fixed or {}).items()}
     penalties = {name: choose_penalty(entry) for name, entry in recipe.penalties.items()}

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Array, asarray_like, on_device, to_numpy, with_ones
 from ..datafits.datafit import Datafit
 from ..datafits.gram_datafit import GramDatafit
-from ..engine.problem import cell_grams, complete_table, prefers_grams, rows_datafit, units_of
+from ..engine.problem import cell_grams, prefers_grams, rows_datafit, units_of
 from ..linear import Scaling
 from ..losses import Loss, Squared
 from ..rows.design import Design
@@ -92,7 +92,7 @@ class Population:
     def task_data(self) -> TaskData:
         """Second moments or rows of every task."""
         obs = self.obs
-        if self._few_rows and complete_table(obs, self.target) is None:
+        if self._few_rows and not obs.complete:
             return TaskRows.of(self.dense, self.target, obs.weights, obs.offsets)
         return TaskGrams(self.sums.on_host())
 
