@@ -291,10 +291,7 @@ class LinearTasks:
     def codes(
         self, labels: np.ndarray, *, unseen_task: str | None = None, remedy: str = ""
     ) -> np.ndarray:
-        """Number of each label's task; -1, which has the means, where fit never saw it.
-
-        Of such labels nothing is said without ``unseen_task``; else see ``check_unseen``.
-        """
+        """Number of each label's task; -1, which has the means, where fit never saw it."""
         codes = encode_tasks(labels, self.tasks)
         if unseen_task is not None:
             check_unseen(labels, codes, unseen_task=unseen_task, remedy=remedy)

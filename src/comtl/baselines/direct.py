@@ -36,12 +36,10 @@ def close(tol: float) -> InnerTolerance:
 
 
 def direct_recipe(size: tuple[int, int], penalty: Penalty, **parts: Any) -> Recipe:
-    """Recipe of weights without factors; ``size`` counts features and columns.
-
-    A relation is learned on the shorter side of the weights, see benchmarks/bench_trace_norm.md.
-    """
+    """Recipe of weights without factors; ``size`` counts features and columns."""
     features, columns = size
     small = 8 * columns * (features + 1) ** 2 <= DENSE_BYTES
+    # A relation is learned on the shorter side, see benchmarks/bench_trace_norm.md.
     if isinstance(penalty, LearnedRelation):
         penalty, small = AcrossColumns.of(penalty), False
     if features <= columns or small:
@@ -52,10 +50,7 @@ def direct_recipe(size: tuple[int, int], penalty: Penalty, **parts: Any) -> Reci
 
 
 def in_factors(state: State, smoothing: float) -> State:
-    """Return the state with the same weights as ``U (Vσ)ᵀ``, whichever side was held.
-
-    New tasks then build on the span of the old ones, at the price the penalty sets on a row.
-    """
+    """Return the state with the weights as ``U (Vσ)ᵀ``, on whose span new tasks can build."""
     point = state.factors
     learned = sorted(state.penalties.keys() - state.fixed)
     if not learned:

@@ -85,10 +85,7 @@ def show_scores(comparison: Comparison) -> None:
 
 
 def verdict(comparison: Comparison, model: str = "auto") -> str:
-    """One sentence on how the model does on held-out rows against the reference models.
-
-    ``model`` is its name on the command line; "pooled" and "separate" are not multitask learning.
-    """
+    """One sentence on the comparison of a model, named as on the command line."""
     judged = comparison.verdict
     own, other = comparison.overall["model"], comparison.overall[judged.reference]
     simple = model in ("pooled", "separate")

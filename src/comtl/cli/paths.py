@@ -61,10 +61,7 @@ def check_outputs(
     inputs: Mapping[str, str | None],
     force: bool,
 ) -> None:
-    """Refuse what cannot be written, inputs, a file named twice, and files of another kind.
-
-    ``outputs`` holds by option the file and what tells its kind, ``inputs`` names by argument.
-    """
+    """Refuse outputs, each a file and the test of its kind, that cannot or must not be written."""
     seen = {name: Path(file) for name, file in inputs.items() if file is not None and file != "-"}
     for option, (path, of_kind) in outputs.items():
         if path is None:

@@ -60,10 +60,7 @@ def dual_ridge(
     penalty: FeaturePenalty,
     passes: float,
 ) -> RowSolve | None:
-    """Penalised inverse Hessian by the products of each task's rows, or of all rows.
-
-    None where it is dearer than ``passes`` over the rows, or loses too many digits.
-    """
+    """Penalised inverse Hessian by products of rows; None where it is dearer or loses digits."""
     if on_device(datafit.y):
         return None
     tasks = TaskRidge.of(datafit, curvature, loadings, penalty)

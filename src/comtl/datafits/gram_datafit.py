@@ -112,10 +112,7 @@ class GramDatafit(Datafit):
 
 
 class GramLocalQuadratic(LocalQuadratic):
-    """Derivatives of the squared loss at given weights, one row for each task.
-
-    A leading axis may hold many fits, in :class:`~comtl.batches.batch_state.BatchGrams`.
-    """
+    """Derivatives of the squared loss at weights (T, P + 1); a leading axis may hold many fits."""
 
     def __init__(self, datafit: Any, slope: Array, value: Any) -> None:
         self.datafit, self.slope, self._value = datafit, slope, value

@@ -86,12 +86,7 @@ def row_weights(data: Observations) -> Array:
 def sweep_costs(
     tasks: int, rows: int, columns: int, width: int, filled: int, fits: int = 1
 ) -> dict[str, float]:
-    """Nanoseconds of a sweep on the rows, and on Grams with their making spread over the sweeps.
-
-    About four products and one quadratic a sweep. Rows cost by what is stored and the columns of
-    the factors; Grams by their entries, whatever these columns, and by the rows once. Coefficients
-    are measured, see benchmarks/bench_blocks.md.
-    """
+    """Nanoseconds of a sweep on rows, and on Grams to be made; see benchmarks/bench_blocks.md."""
     dense = filled >= rows * columns
     entry = 1.1 + 0.15 * width if dense else 4.0 + 0.9 * width
     grams = tasks * (columns + 1) ** 2

@@ -139,10 +139,7 @@ class Comparison:
         return (gains > reach).astype(int) - (gains < -reach).astype(int)
 
     def _sign(self, name: str) -> int:
-        """Sign of the gain over a reference model on all rows, 0 where it is not significant.
-
-        Rows vary within tasks and gains vary between them: the larger standard error counts.
-        """
+        """Sign of the gain over a reference model on all rows, 0 where it is not significant."""
         tested = (self.held_out > 0) & np.isfinite(self.loss_reduction[name])
         gains, errors, held = (
             values[tested]
@@ -155,6 +152,7 @@ class Comparison:
         # One row has no standard error; its own difference is the best guess at one.
         within = shares * np.where(np.isfinite(errors), errors, np.abs(gains))
         between = shares * (gains - total) * np.sqrt(len(gains) / max(len(gains) - 1, 1))
+        # Rows vary within tasks and gains vary between them.
         error = max(float(np.linalg.norm(within)), float(np.linalg.norm(between)))
         # To help, all tests must agree; to harm, one suffices, so that their number counts.
         tests = 1 if total > 0 else len(self.loss_reduction)

@@ -29,11 +29,7 @@ def choose_hinges(model: Any) -> Hinges:
 def simple_fit(
     name: str, like: TaskModel, part: FitInput, rest: FitInput
 ) -> tuple[TaskModel, FitInput]:
-    """Reference model fitted to ``part``, and ``rest`` as that model takes it.
-
-    It may take the hinges of ``like``, a fitted model, by cross-validation: then the two differ
-    only in what they do with tasks.
-    """
+    """Reference model fitted to ``part``, perhaps with hinges of ``like``, and ``rest`` for it."""
     classes = like._classification
     # The loss of ``like`` too, so that the comparison is of what models do with tasks.
     loss = "auto" if classes else like.get_params().get("loss", "auto")

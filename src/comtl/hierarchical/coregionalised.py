@@ -78,10 +78,7 @@ class CoregionalisedRidgeClassifier(ClassifierOutputs, CoregionalisedRidge):
 
 
 class CentredRows:
-    """Rows, task by task, with the mean of their task taken off, as an operator.
-
-    A row counts with the root of its weight on either side.
-    """
+    """Rows times the roots of their weights, with the mean of their task taken off: an operator."""
 
     def __init__(self, design: Design, weights: np.ndarray, offsets: np.ndarray) -> None:
         self.design, self.offsets = design, offsets

@@ -65,11 +65,7 @@ def fit_em(
     tol: float,
     start: Prior | None = None,
 ) -> Iterator[EMIteration]:
-    """Yield the steps of a fit from its usual start.
-
-    A family that refines the isotropic one starts from that fit, or from ``start`` where it (or,
-    for factors, a fit with fewer directions) is at hand.
-    """
+    """Yield the steps of a fit; a family that refines another may ``start`` from a fit of that."""
     tasks, size = len(likelihood.data.counts), len(likelihood.directions)
     limits: Any = {"max_iter": max_iter, "tol": tol}
     noise = likelihood.start_noise
@@ -97,11 +93,7 @@ def fit_em(
 def maximise(
     likelihood: Likelihood, family: CovarianceFamily, prior: Prior, *, max_iter: int, tol: float
 ) -> Iterator[EMIteration]:
-    """Yield priors of rising restricted likelihood, the given one first.
-
-    It ends once what the steps to come may still gain is less than ``tol`` for each row: by how
-    fast the gains of plain steps fall, or by what the last few steps gained together.
-    """
+    """Yield priors of rising restricted likelihood until a row has less than ``tol`` to gain."""
     stage = _stage(likelihood, prior, family, 0)
     yield stage
     last, step_length, path = prior, StepLength(), [stage.objective]
@@ -175,11 +167,7 @@ def _advanced(family: CovarianceFamily, stage: EMIteration, step: int) -> EMIter
 
 
 def _mean_variances(prior: Prior, posterior: Posterior) -> tuple[float, float]:
-    """Variance of the fixed effects by an EM step, and by one that goes much further down.
-
-    The second divides their squares by how many of them the rows determine, not by all. Both stay
-    where the restricted likelihood has its maximum.
-    """
+    """Variance of the fixed effects by an EM step, and over as many as the rows determine."""
     if not np.isfinite(prior.mean_variance):
         return prior.mean_variance, prior.mean_variance
     squares = posterior.mean[:-1] ** 2

@@ -78,11 +78,7 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Bernoulli:
-    """Two classes by the log odds of the score, through a quadratic bound.
-
-    ``refresh`` returns the bound that suits a posterior best; given None, the one that is exact at
-    scores of zero.
-    """
+    """Two classes by log odds; ``refresh`` makes the bound of a posterior, or of scores of zero."""
 
     refresh: Callable[[Posterior | None], Bound]
     directions: np.ndarray

@@ -42,19 +42,13 @@ class ClassRows:
     offsets: np.ndarray
 
     def bound_by_grams(self, posterior: Posterior | None) -> Bound:
-        """Bound that suits a posterior best, from second moments of each task's rows.
-
-        Without a posterior it is exact at scores of zero.
-        """
+        """Bound that suits a posterior best, or scores of zero, by second moments of the tasks."""
         effects = None if posterior is None else (posterior.weights, posterior.covariances)
         # The rows stay where they lie; inference from their sums is a matter of the host.
         return summed_bound(*map(to_numpy, self.sums(effects)))
 
     def bound_by_rows(self, posterior: Posterior | None) -> Bound:
-        """The same for tasks with fewer rows than features.
-
-        A row counts as a value ``± 1 / 4λ`` with noise of variance ``1 / 2λ``.
-        """
+        """The same by rows, each a value ``± 1 / 4λ`` with noise of variance ``1 / 2λ``."""
         weights, offsets, xi = self.weights, self.offsets, np.zeros(len(self.rows))
         if posterior is not None:
             assert posterior.score_variances is not None
@@ -66,10 +60,7 @@ class ClassRows:
         return Bound(data, float(bound_constant(weights, xi).sum()), float(weights.sum()))
 
     def sums(self, effects: Any) -> tuple[Array, ...]:
-        """By task: Grams and constants of the bounds, their linear parts, and weights of rows.
-
-        ``effects`` has weights and their covariances by task, or is None.
-        """
+        """Grams, constants, linear parts and weights by task; ``effects``: weights, covariances."""
         rows, dtype = self.rows, self.rows.dtype if on_device(self.rows) else None
         if effects is None:
             xi = asarray_like(np.zeros(self.signs.shape), rows, dtype)

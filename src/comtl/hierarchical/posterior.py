@@ -63,10 +63,7 @@ class Posterior:
 def restricted_likelihood(
     prior: Prior, counts: np.ndarray, inner: np.ndarray, common: CommonEffects, quadratic: float
 ) -> float:
-    """Logarithm of the restricted likelihood of rows of ``counts`` weights, from the matrices whose
-    determinants tell of the random effects and the squares of residuals and effects, over their
-    variances.
-    """
+    """Log restricted likelihood, by the random effects' matrices and the sum of scaled squares."""
     precision = prior.mean_precision
     free = 1 if np.isfinite(prior.mean_variance) else common.n_directions
     noise = float(counts @ np.log(2.0 * np.pi * prior.noise))
@@ -106,11 +103,7 @@ class CommonEffects:
 
 
 def estimable_directions(pooled: np.ndarray) -> np.ndarray:
-    """Orthonormal directions of fixed effects, as columns, that rows of this Gram determine.
-
-    Columns that depend on each other, such as indicators of all levels, or parts and their total,
-    leave some directions open.
-    """
+    """Orthonormal directions of fixed effects, as columns, that rows of this Gram determine."""
     size = np.sqrt(np.diagonal(pooled))
     inverse = 1.0 / np.where(size > 0.0, size, 1.0)
     values, basis = np.linalg.eigh(inverse[:, None] * pooled * inverse)

@@ -138,10 +138,8 @@ class FactorFit(ABC):
     ) -> None:
         """Fit the columns of weights to the observations, and keep what came of it.
 
-        ``problem`` holds the observations where they are made ready already. A run that was
-        checkpointed goes on from there. Interrupted, the outermost model stays where it is, and
-        its checkpoint with it. ``described`` gives callbacks the attributes of the outermost
-        model, if the fit had ended there.
+        Interrupted, the outermost model stays where it is, and its checkpoint with it; what it
+        would be there ``described`` tells callbacks.
         """
         kept = kept or Checkpoint.of(self.checkpoint, self.model, data)
         problem = problem or self.problem(data, columns)

@@ -123,10 +123,8 @@ class Grid:
     def losses(self, *, warm: bool) -> tuple[np.ndarray, np.ndarray]:
         """Held-out loss of every setting (folds × settings), and the weight of each fold.
 
-        With ``warm``, paths of rising penalties are first screened by rough fits, each from the one
-        before; the best of each path and the best few of all are then fitted on their own, until
-        the winner is one of these. Of an interruption by the user who watches the finished folds
-        are left to decide.
+        With ``warm``, rough fits along paths of rising penalties choose which are fitted on their
+        own, until the winner is one of these. Interrupted, the finished folds decide.
         """
         first = unique_recipes(self.models, self.size)
         places = sorted(set(first), key=lambda place: self.models[place]._algorithm.place()[1])

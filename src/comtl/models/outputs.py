@@ -304,10 +304,7 @@ def mean_over_columns(
     sample_weight: Any,
     least: int = 1,
 ) -> float:
-    """Metric of one column, or its mean over the columns of a table with missing entries.
-
-    Columns with too few observations for the metric, fewer than ``least``, are left out.
-    """
+    """Metric of a column, or its mean over those of a table with ``least`` observations or more."""
     refuse_masked(sample_weight, "sample_weight")
     if truth.ndim == 1:
         return float(metric(truth, guess, sample_weight=sample_weight))

@@ -92,10 +92,7 @@ def padded_range(values: np.ndarray, share: float = 0.06) -> tuple[float, float]
 def scatter(
     names: Sequence[str], own: np.ndarray, other: np.ndarray, signs: np.ndarray, label: str
 ) -> str:
-    """Error of the model for each task against that of another; below the line it is better.
-
-    ``signs`` is 1 for tasks where it is significantly better, -1 where worse.
-    """
+    """Errors of tasks, model against another; ``signs``: 1 significantly better, -1 worse."""
     known = np.flatnonzero(np.isfinite(own) & np.isfinite(other))
     # The significant ones are drawn last, above the others.
     known = known[:: max(1, -(-len(known) // MOST_DOTS))]

@@ -55,10 +55,7 @@ KINDS: dict[str, tuple[Any, Any, Any]] = {
 
 
 def default_members(shape: Shape, *, classification: bool) -> list[Member]:
-    """Members worth their time at this size, simpler structures before those that start from them.
-
-    Classes of a single task have nothing that tells structures apart.
-    """
+    """Members worth their time at this size, simpler structures before those that start there."""
 
     def member(kind: str, name: str, **settings: Any) -> Member:
         learn, *models = KINDS[kind]

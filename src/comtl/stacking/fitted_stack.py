@@ -18,10 +18,7 @@ from .stack import Stack, by_level, fit_all
 @saved
 @dataclass(frozen=True, eq=False)
 class FittedStack:
-    """Members of each level, fitted to all rows, and their blend after it.
-
-    ``scale`` has the unit of each task's target.
-    """
+    """Members of each level, fitted to all rows, their blends, and the unit of each task's y."""
 
     members: tuple[dict[str, Any], ...]
     blends: tuple[Blend, ...]

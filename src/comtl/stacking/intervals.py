@@ -93,11 +93,7 @@ class ErrorModel:
 
 
 def common_variance(squares: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
-    """Variance that tasks have in common, and how many rows it counts for in that of each.
-
-    Both make the sums of ``squares`` of ``counts`` errors most likely; where tasks are few the
-    second stays near its usual value.
-    """
+    """Most likely variance in common, and how many rows it counts for in that of each task."""
     known = counts > 0.0
     counts = counts[known]
     # A task without any error would have a distribution of its own.
@@ -134,11 +130,7 @@ def _outlier_bound(errors: np.ndarray, weights: np.ndarray, task: np.ndarray) ->
 
 
 def _as_normal(ratios: np.ndarray, df: np.ndarray) -> np.ndarray:
-    """Normal scores of what follows t distributions; in proportion beyond ``MAX_NORMAL_SCORE``.
-
-    There the distributions are a matter of belief, and an error of a large task would be none of
-    this world in a small one.
-    """
+    """Normal scores of what follows t distributions; in proportion beyond ``MAX_NORMAL_SCORE``."""
     sizes, end = np.abs(ratios), t.isf(norm.sf(MAX_NORMAL_SCORE), df)
     inside = -norm.ppf(t.sf(np.minimum(sizes, end), df))
     return np.sign(ratios) * np.where(sizes > end, MAX_NORMAL_SCORE * sizes / end, inside)

@@ -89,10 +89,7 @@ class MemberRows:
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """Scores of targets; ``table()`` has the coefficients of columns, each target's in ``column``.
-
-    What is not linear has no table.
-    """
+    """Scores of targets; linear ones have a ``table()`` of coefficients, each in a ``column``."""
 
     score: np.ndarray
     column: np.ndarray | None = None

@@ -63,15 +63,12 @@ def by_level(members: Sequence[Member]) -> list[list[Member]]:
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Members, what they predict of held-out targets, and their blend after each level.
-
-    ``sizes`` counts the targets of each fold.
-    """
+    """Members, what they predict of the held-out targets of folds, and their blends by level."""
 
     rows: StackRows
     members: tuple[Member, ...]
     held: HeldOut
-    sizes: list[int]
+    sizes: list[int]  # targets of each fold
     blends: tuple[Blend, ...]
     loss: Loss
 

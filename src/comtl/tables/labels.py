@@ -26,10 +26,7 @@ EXACT = 2.0**53
 
 
 def read_tasks(values: pa.ChunkedArray, name: str, task_as_text: bool = False) -> np.ndarray:
-    """Task of each row for a fit: integers stay integers, all else is text.
-
-    ``task_as_text`` takes words such as NA as names, and numbers as text.
-    """
+    """Task of each row for a fit: integers, or text, by choice also of numbers and words as NA."""
     kind = type_of(values)
     if kind in ("date", "other"):
         raise TableError(
