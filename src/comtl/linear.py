@@ -76,19 +76,18 @@ class ColumnWeights:
         coef = self.task_factor @ self.directions.T + self.shared
         return coef if self.residual is None else coef + self.residual.toarray()
 
-    def _columns(self) -> tuple[Array, Array]:
-        """``Q`` and ``M`` such that ``Q m_t`` are the weights of a task without its residual."""
-        xp = namespace(self.shared)
-        if not bool(xp.any(self.shared != 0.0)):
-            return self.directions, self.task_factor
-        columns = xp.concat([self.directions, self.shared[:, None]], axis=1)
-        return columns, with_ones(self.task_factor)
+    def _beside(self, X: Any) -> list[Any]:
+        """Rows, ``Q`` and ``M`` with weights ``Q m_t`` but for residuals, and intercepts."""
+        xp, columns, loadings = namespace(self.shared), self.directions, self.task_factor
+        if bool(xp.any(self.shared != 0.0)):
+            columns = xp.concat([columns, self.shared[:, None]], axis=1)
+            loadings = with_ones(loadings)
+        parts = [X, columns, loadings, self.intercepts]
+        return one_type(*parts) if on_device(X) else parts
 
     def scores(self, X: Any, codes: np.ndarray) -> Array:
         """Score of each row for its own columns: ``codes`` and result are (n,) or (n, m)."""
-        columns, loadings, intercepts = *self._columns(), self.intercepts
-        if on_device(X):
-            X, columns, loadings, intercepts = one_type(X, columns, loadings, intercepts)
+        X, columns, loadings, intercepts = self._beside(X)
         each, xp = codes.reshape(len(codes), -1), namespace(columns)
         scores = xp.empty(each.shape, dtype=xp.result_type(X.dtype, columns.dtype))
 
@@ -109,9 +108,7 @@ class ColumnWeights:
 
     def table(self, X: Any) -> Array:
         """Score of each row for every column, ``(n, T)``."""
-        columns, loadings, intercepts = *self._columns(), self.intercepts
-        if on_device(X):
-            X, columns, loadings, intercepts = one_type(X, columns, loadings, intercepts)
+        X, columns, loadings, intercepts = self._beside(X)
         blocks = RowBlocks(X)
         with np.errstate(invalid="ignore", over="ignore"):
             scores = blocks.forward(columns) @ loadings.T

@@ -144,7 +144,8 @@ def _described(field: Any, annotation: tuple[Any, tuple[Any, ...]]) -> str:
     """A parameter as numpydoc describes it."""
     hint, notes = annotation
     doc = next(note for note in notes if isinstance(note, Doc))
-    choices = next((n.keywords["choices"] for n in notes if _lists_choices(n)), None)
+    checks = [note.keywords for note in notes if isinstance(note, partial)]
+    choices = next((one["choices"] for one in checks if "choices" in one), None)
     names = [one.__name__ for one in get_args(hint) or [hint]] if doc.type is None else []
     words = doc.type or " or ".join("None" if name == "NoneType" else name for name in names)
     if choices is not None:
@@ -153,10 +154,6 @@ def _described(field: Any, annotation: tuple[Any, tuple[Any, ...]]) -> str:
         words += f", default={doc.default or _shown(field.default)}"
     wrapped = textwrap.wrap(doc.text, 92, break_on_hyphens=False, break_long_words=False)
     return f"{field.name} : {words}\n" + textwrap.indent("\n".join(wrapped), "    ")
-
-
-def _lists_choices(note: Any) -> bool:
-    return isinstance(note, partial) and "choices" in note.keywords
 
 
 def _shown(value: Any) -> str:

@@ -1,7 +1,4 @@
-"""What predict does with tasks that fit never saw: the mean of all tasks, or an error.
-
-``LinearTasks`` in ``linear.py`` holds the means.
-"""
+"""What predict does with tasks that fit never saw: the mean of all tasks, or an error."""
 
 import numpy as np
 

@@ -30,15 +30,13 @@ def by_factors(hessian: Array, gradient: Array, left: Array | None) -> tuple[Arr
 
 @dataclass(frozen=True)
 class TaskQuadratic:
-    """Loss as a quadratic of each task's rows latent weights and intercept.
+    """Loss as a quadratic of ``(a_t, b_t)``, where ``xᵀF·a_t + b_t`` is the score of a row.
 
-    With ``z = xᵀF`` the score of a row is ``z·a_t + b_t``. ``hessian`` (T, k+1, k+1) and
-    ``gradient`` (T, k+1) are those of the loss by ``(a_t, b_t)``, ``value`` is the loss. A leading
-    axis may hold many fits.
+    A leading axis may hold many fits.
     """
 
-    hessian: Array
-    gradient: Array
+    hessian: Array  # (T, k+1, k+1)
+    gradient: Array  # (T, k+1)
     value: Any
 
     @property

@@ -155,18 +155,14 @@ class RowRidge:
 
 @dataclass(frozen=True, eq=False)
 class TaskRidge:
-    """Dual ridge regression of each task, with weights that all share eliminated to the last.
-
-    ``inverses`` (T, m, m) are ``C^½ (I + C^½ K C^½)⁻¹ C^½`` of the tasks' kernels ``K``, and
-    ``inside`` (T, m) tells their rows from padding.
-    """
+    """Dual ridge regression of each task, with weights that all share eliminated to the last."""
 
     datafit: RowsDatafit
     curvature: np.ndarray
     loadings: np.ndarray
     penalty: FeaturePenalty
-    inverses: np.ndarray
-    inside: np.ndarray
+    inverses: np.ndarray  # (T, m, m): C^½ (I + C^½ K C^½)⁻¹ C^½ of the tasks' kernels K
+    inside: np.ndarray  # (T, m): what is no padding
 
     @classmethod
     def of(

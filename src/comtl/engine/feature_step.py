@@ -1,8 +1,4 @@
-"""The feature step of the alternation, and the normal equations that it solves.
-
-It minimises the local quadratic model of the loss plus the penalty over ``F``, the shared part and
-the intercepts together, and returns the new factors with the solution that led there.
-"""
+"""The feature step of the alternation, and the normal equations that it solves."""
 
 from __future__ import annotations
 

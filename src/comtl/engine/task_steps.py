@@ -1,8 +1,4 @@
-"""The steps of the alternation on the quadratics of the tasks: tasks, core, intercepts.
-
-Each minimises the local quadratic model of the loss plus the penalty over one block and returns
-the new factors with the solution that led there.
-"""
+"""The steps of the alternation on the quadratics of the tasks: tasks, core, intercepts."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
 """Restricted maximum likelihood by EM steps.
 
 Plain EM steps are slow where a variance is small. Each is therefore followed by a change of the
-scales of the random effects, fitted to the rows as if they were regression weights (parameter
-expansion), and taken up by the covariance; the variance of the fixed effects goes further with it.
-Where the restricted likelihood does not rise with this the plain step stands. Long fits extrapolate
-their steps too.
+scales of the random effects, fitted as regression weights (parameter expansion), if the restricted
+likelihood rises with it. Long fits extrapolate their steps too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Likelihoods of the rows, given the effects, for rows in any form.
-
-Each has normal residuals at heart: for classes, those of a bound that is refreshed in every step.
-"""
+"""Likelihoods of the rows, given the effects, for rows in any form."""
 
 from __future__ import annotations
 

@@ -35,8 +35,7 @@ from .task_data import TaskGrams, TaskRows
 class ClassRows:
     """Rows of two classes, task by task."""
 
-    rows: Array
-    """Standardised, with a last column of ones."""
+    rows: Array  # standardised, with a last column of ones
     signs: Array
     weights: Array
     offsets: np.ndarray

@@ -36,23 +36,16 @@ class Prior:
 class Posterior:
     """Fixed effects ``β`` and random effects ``u_t`` given the rows; None: no by-product here."""
 
-    log_evidence: float
-    """Logarithm of the restricted likelihood."""
+    log_evidence: float  # logarithm of the restricted likelihood
     mean: np.ndarray
     mean_covariance: np.ndarray
-    effects: np.ndarray
-    """Means of ``u_t``, ``(T, q)``."""
-    covariances: np.ndarray | None
-    """Of ``β + u_t``, ``(T, q, q)``."""
-    moments: np.ndarray
-    """Sum of ``E[u_t u_tᵀ]``."""
-    squares: np.ndarray
-    """Expected squared errors of each task's rows."""
-    slope: np.ndarray
+    effects: np.ndarray  # means of u_t, (T, q)
+    covariances: np.ndarray | None  # of β + u_t, (T, q, q)
+    moments: np.ndarray  # sum of E[u_t u_tᵀ]
+    squares: np.ndarray  # expected squared errors of each task's rows
+    slope: np.ndarray  # expected errors as a quadratic of the scales of the effects
     stiffness: np.ndarray
-    """Expected errors as a quadratic of the scales of the effects."""
-    score_variances: np.ndarray | None = None
-    """Of each task's rows, ``(T, m)``."""
+    score_variances: np.ndarray | None = None  # of each task's rows, (T, m)
 
     @property
     def weights(self) -> np.ndarray:

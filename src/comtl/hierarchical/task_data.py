@@ -46,8 +46,7 @@ class TaskGrams:
     @property
     def pooled_gram(self) -> np.ndarray:
         """Second moments of the rows of all tasks."""
-        pooled: np.ndarray = self.sums.gram.sum(axis=0)
-        return pooled
+        return np.asarray(self.sums.gram.sum(axis=0))
 
     def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
         """Covariances of the weights of every task, ``(T, q, q)``."""
@@ -101,14 +100,9 @@ class TaskGrams:
 
 @dataclass(frozen=True, eq=False)
 class TaskRows:
-    """Rows and targets of every task, times the roots of their weights, padded with zeros.
+    """Rows and targets of every task, times the roots of their weights, padded with zeros."""
 
-    With ``S_t`` the rows over the standard deviation of their noise, all goes by the small matrices
-    ``M_t = I + S_t B S_tᵀ`` (Woodbury): ``n_t q²`` operations a task.
-    """
-
-    rows: np.ndarray
-    """With the intercept's ones last, ``(T, m, q)``."""
+    rows: np.ndarray  # (T, m, q), the intercept's ones last
     targets: np.ndarray
 
     @classmethod
@@ -183,7 +177,7 @@ class TaskRows:
         return within + left @ posterior.mean_covariance @ np.swapaxes(left, 1, 2)
 
     def _scaled(self, prior: Prior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows over the noise, these times the root of ``B``, and ``M``."""
+        """Rows ``S`` over the noise, these by the root of ``B``, and ``I + S B Sᵀ`` (Woodbury)."""
         S = np.sqrt(1.0 / prior.noise)[:, None, None] * self.rows
         G = _times(S, prior.covariance.root)
         return S, G, np.eye(S.shape[1]) + G @ np.swapaxes(G, 1, 2)

@@ -1,7 +1,4 @@
-"""A grid of settings on a few folds as one computation: rows, fits and starts are shared.
-
-Small fits of the paper's models go through in batches; others one after the other.
-"""
+"""A grid of settings on a few folds as one computation, small fits in batches."""
 
 from __future__ import annotations
 

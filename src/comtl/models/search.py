@@ -182,16 +182,12 @@ class CrossValidated(TaskModel):
             for alpha in alphas
         ]
 
-    def _plain(self, setting: dict[str, Any]) -> TaskModel:
-        """Estimator without search at one setting."""
-        own = self.get_params(deep=False)
-        taken = {name: own[name] for name in self._plain_class().get_params() if name in own}
-        return self._plain_class(**{**taken, **setting})
-
     def _fit(self, rows: FitInput, watch: FitProgress) -> None:
         """Choose the setting by cross-validation and fit it to all rows."""
         grid = self._grid()
-        models = [self._plain(setting) for setting in grid]
+        own, plain = self.get_params(deep=False), self._plain_class
+        taken = {name: own[name] for name in plain().get_params() if name in own}
+        models = [plain(**{**taken, **setting}) for setting in grid]
         options = {"cv": self.cv, "warm": self.warm_path, "n_jobs": self.n_jobs}
         found = search(self, models, rows, checkpoint=self.checkpoint, watch=watch, **options)
         best, data, columns = found.best, found.data, found.columns

@@ -1,7 +1,4 @@
-"""Frames and series of any make, and the columns of any table.
-
-They go through narwhals, so neither pandas nor polars is ever imported here.
-"""
+"""Frames and series of any make, by narwhals alone, and the columns of any table."""
 
 import operator
 from datetime import date, timedelta

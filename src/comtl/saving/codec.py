@@ -169,7 +169,7 @@ class Unpacker:
         self._charge(len(items) * dtype.itemsize)
         array = np.empty(len(items), dtype=dtype)
         array[:] = items
-        return array.reshape(_shape(node))
+        return array.reshape(node["shape"])
 
     def _letters(self, node: JSONTree) -> np.ndarray:
         letters, dtype = self._numbers(node["value"]), _text_type(node)
@@ -178,7 +178,7 @@ class Unpacker:
         if letters.dtype != "<u4" or letters.max(initial=0) > sys.maxunicode:
             raise ValueError
         texts = np.ascontiguousarray(letters).view(f"<U{width}").ravel()
-        return texts.astype(dtype).reshape(_shape(node))
+        return texts.astype(dtype).reshape(node["shape"])
 
     def _csr(self, node: JSONTree) -> sparse.csr_array:
         parts = data, indices, indptr = [self._numbers(part) for part in _listed(node)]
@@ -214,10 +214,6 @@ def _text_type(node: JSONTree) -> np.dtype[Any]:
     if dtype.kind not in "UO" or dtype.names is not None:
         raise ValueError
     return dtype
-
-
-def _shape(node: JSONTree) -> list[int]:
-    return [int(side) for side in node["shape"]]
 
 
 def _made(kind: Any, content: dict[str, Any]) -> Any:

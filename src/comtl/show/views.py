@@ -18,19 +18,14 @@ from ..models.task_model import TaskModel
 
 @dataclass(frozen=True, eq=False)
 class ModelView:
-    """Weights with names, for features in units of their standard deviation (``spread``).
-
-    ``values`` (n_lines, n_features) has a row for each of ``columns``: a task, beyond two classes
-    a task and a class; ``classes`` is empty for up to two. ``spread`` is 1 for a model that does
-    not scale features.
-    """
+    """Weights with names, for features in units of their standard deviation (``spread``)."""
 
     tasks: list[str]
     features: list[str]
-    classes: list[str]
+    classes: list[str]  # none for up to two
     columns: OutputColumns
-    values: np.ndarray
-    spread: np.ndarray
+    values: np.ndarray  # (n_lines, n_features), a row for each of the columns
+    spread: np.ndarray  # 1 for a model that does not scale features
     task_clusters: np.ndarray
     feature_clusters: np.ndarray
 
@@ -113,14 +108,11 @@ def seriation_order(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class BinnedAxis:
-    """Rows in an order, neighbours of one cluster binned where there are too many.
-
-    Bin i holds the rows ``order[edges[i]:edges[i + 1]]``, all of them of cluster ``clusters[i]``.
-    """
+    """Rows in an order, neighbours of one cluster binned where there are too many."""
 
     order: np.ndarray
-    edges: np.ndarray
-    clusters: np.ndarray
+    edges: np.ndarray  # bin i holds the rows order[edges[i]:edges[i + 1]]
+    clusters: np.ndarray  # of each bin
 
     @classmethod
     def of(cls, order: np.ndarray, clusters: np.ndarray, most: int) -> BinnedAxis:

@@ -31,18 +31,14 @@ Part = TypeVar("Part", "HeldOut", np.ndarray)
 
 
 def fit_stack(rows: StackRows, members: Sequence[Member], loss: Loss, run: FoldRun) -> Stack | None:
-    """Fit members on folds, level by level.
-
-    A level above the first is kept only if held-out losses fall by more than noise. None if the
-    user would not wait for hinges.
-    """
+    """Fit members on folds, level by level, as long as held-out losses fall by more than noise."""
     bottom, *above = by_level(members)
     names = [one.name for one in bottom]
     job = partial(fit_fold, rows, bottom, bool(above))
     optional = "hinges" if len(rows.hinges.columns) else ""
     parts = cross_fit(job, rows, names, run, optional)
     if optional and len(parts) < len(rows.splits):
-        return None
+        return None  # The user would not wait for hinges.
     held = HeldOut.joined(parts)
     shares, shift = blend(loss, held.scores, held.y, held.weights, reference_member(names))
     sizes = [len(one.y) for one in parts]
@@ -144,21 +140,16 @@ class Stack:
 @saved
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Scores (n, m) of the targets that folds held out, by members that did not see them.
-
-    ``row`` numbers the rows of the fold, ``task`` all tasks. For members above there are
-    ``tables``, coefficients (columns, features) by the number of a linear member, and each
-    target's ``column`` of them.
-    """
+    """Scores (n, m) of the targets that folds held out, by members that did not see them."""
 
     scores: np.ndarray
     y: np.ndarray
     weights: np.ndarray
-    row: np.ndarray
-    task: np.ndarray
+    row: np.ndarray  # of its fold
+    task: np.ndarray  # of all tasks
     label: np.ndarray
-    column: np.ndarray | None = None
-    tables: dict[int, np.ndarray] | None = None
+    column: np.ndarray | None = None  # of the tables
+    tables: dict[int, np.ndarray] | None = None  # for levels above: coefficients of linear members
 
     def predicted(self, names: Sequence[str]) -> dict[str, Predicted]:
         """What each member predicts, by name."""

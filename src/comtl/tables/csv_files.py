@@ -65,7 +65,7 @@ def _strings(text: bytes, delimiter: str, width: int, name: str) -> pa.Table:
             "double it where it is part of the text."
         )
     try:
-        table = pacsv.read_csv(
+        return pacsv.read_csv(
             io.BytesIO(text),
             # Without threads rows are counted, so that a wrong one can be named.
             read_options=pacsv.ReadOptions(
@@ -92,7 +92,6 @@ def _strings(text: bytes, delimiter: str, width: int, name: str) -> pa.Table:
                 "fields that hold a delimiter."
             ) from error
         raise TableError(f"{name} cannot be read: {error}. Save it again as CSV.") from error
-    return table
 
 
 def _named(header: list[str], table: pa.Table, name: str) -> tuple[dict[int, str], list[str]]:
