@@ -82,7 +82,8 @@ def dense_penalty(penalty, factor, width):
     """Hessian on the flat (row-major) factor, by the inverse of the dense relation."""
     if isinstance(penalty, Ridge):
         return 2.0 * penalty.strength * np.eye(factor.size)
-    inverse = 2.0 * penalty.strength * np.linalg.inv(penalty.relation.toarray())
+    relation = getattr(penalty, "between", penalty).relation
+    inverse = 2.0 * penalty.strength * np.linalg.inv(relation.toarray())
     if isinstance(penalty, AcrossColumns):
         return np.kron(np.eye(len(factor)), inverse)
     return np.kron(inverse, np.eye(width))

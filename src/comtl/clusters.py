@@ -64,8 +64,7 @@ def clusters_of(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Clusters of features and of tasks, from the singular vectors of the weights.
 
-    ``units`` are the shift and the inverse scale of the features. ``with_levels`` also counts what
-    tasks differ by at the mean of the features.
+    ``units`` are shift and inverse scale of the features; ``with_levels`` counts levels of tasks.
     """
     # Weights are small, and k-means is that of scikit-learn, on the host.
     shift, scale = map(to_numpy, units)

@@ -1,8 +1,4 @@
-"""The array namespace of the data, what the array API lacks, and products of rows by blocks.
-
-The engine is written against the array API standard, so that it follows whatever library the
-rows came in, on the device where they lie. This is the only package that may name a library.
-"""
+"""The array namespace of the data, what the array API lacks, and products of rows by blocks."""
 
 from .algebra import (
     TALL,

@@ -1,8 +1,4 @@
-"""Sums, Grams and quadratic forms of consecutive rows, a segment for each task.
-
-Bounds of segments stay on the host. What is made of them for a device (numbers of rows, padding)
-is made once and kept as long as the bounds themselves.
-"""
+"""Sums, Grams and quadratic forms of consecutive rows, a segment for each task."""
 
 from __future__ import annotations
 

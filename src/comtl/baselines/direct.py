@@ -1,10 +1,4 @@
-"""Models without factors: the weights of the tasks themselves, on the engine of the factors.
-
-Either side of ``W = F Gᵀ`` may be held at the identity, and the other is ``W``. With ``F`` held
-the tasks' weights are solved for directly from their Grams; with ``G`` held all weights together
-by conjugate gradients on the rows, where there are too many features for Grams, or more of them
-than tasks that learn their relation.
-"""
+"""Models without factors: one side of ``W = F Gᵀ`` is held at the identity, the other is ``W``."""
 
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated, Any, ClassVar
@@ -65,8 +59,7 @@ def in_factors(state: State, smoothing: float) -> State:
 class DirectFit(FactorFit):
     """Weights learned as such, and separated into factors at the end."""
 
-    exact: bool = True
-    """Whether one sweep solves a squared loss, if its steps are exact."""
+    exact: bool = True  # whether one sweep solves a squared loss, if its steps are exact
 
     def penalties(self) -> dict[str, Penalty]:
         """Penalty of the weights."""

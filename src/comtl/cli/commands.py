@@ -1,7 +1,4 @@
-"""The commands of ``comtl``: adapt and report, the list of all, and those of others.
-
-Other distributions add theirs as entry points of the group ``comtl.commands``.
-"""
+"""The commands of ``comtl``: adapt and report, the list of all, and other distributions' own."""
 
 from dataclasses import replace
 from importlib.metadata import entry_points
@@ -27,7 +24,7 @@ from .running import (
     say,
 )
 
-GROUP = "comtl.commands"
+GROUP = "comtl.commands"  # of the entry points of other distributions
 
 
 @click.command("adapt", short_help="Add new tasks to a model.")

@@ -1,8 +1,7 @@
 """Products of rows with a column for each task, where a row meets the column of its own task.
 
-So it is where ``G`` is held at the identity: all columns of a product with ``F`` but one would be
-thrown away. And so it can be made with any factors, by way of the weights ``F Gᵀ`` of the tasks,
-which pays where sparse rows hold more than these.
+So it is where ``G`` is held at the identity, and so it can be made by the weights ``F Gᵀ`` of the
+tasks, which pays where sparse rows hold more than these.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.algebra import is_one, matrix_dot, with_ones
-from ..arrays.backends import Array, namespace, on_device, to_numpy
+from ..arrays.backends import Array, namespace
 from ..arrays.segments import local_offsets, segment_gram, segment_sum
 from ..factors import Factors
 from ..losses import Squared
@@ -70,12 +70,6 @@ class GramDatafit(Datafit):
         xp = namespace(self.gram)
         parts = (self.gram, self.moment, self.energy)
         return GramDatafit(*(xp.astype(part, xp.float64, copy=False) for part in parts))
-
-    def on_host(self) -> GramDatafit:
-        """The same sums held by NumPy."""
-        if not on_device(self.gram):
-            return self
-        return GramDatafit(*map(to_numpy, (self.gram, self.moment, self.energy)))
 
     @cached_property
     def covariance(self) -> Covariance:

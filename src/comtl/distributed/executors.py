@@ -1,9 +1,7 @@
 """Who works on the partitions: a Dask cluster, or this process for want of one.
 
-A *handle* stands for a value that may live elsewhere. Work on the handles of all partitions is
-sent out at once, what comes of it is added up in a tree, and only the sum comes back. Every value
-is the outcome of a task whose arguments the scheduler knows, so that what is lost with a worker is
-made again from the partition itself.
+A *handle* stands for a value that may live elsewhere: the outcome of a task whose arguments the
+scheduler knows, so that what is lost with a worker is made again from the partition itself.
 """
 
 import sys
@@ -30,8 +28,7 @@ class LostClusterError(RuntimeError):
 class Workers:
     """Work on one partition after the other in this process; the engine has threads of its own."""
 
-    branches = 2**30
-    """Values added up by one task of a reduction."""
+    branches = 2**30  # values added up by one task of a reduction
 
     def scatter(self, value: Any) -> Future:
         """Hand out a value that every partition needs."""

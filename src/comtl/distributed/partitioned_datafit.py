@@ -1,8 +1,4 @@
-"""Rows in partitions that live elsewhere: one broadcast and one reduction for each product.
-
-The factors stay here. A partition gets what it needs of them: all of ``F``, and of the tasks those
-that it has rows of. What comes back is added up on the way.
-"""
+"""Rows in partitions that live elsewhere: one broadcast and one reduction for each product."""
 
 from __future__ import annotations
 

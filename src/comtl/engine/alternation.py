@@ -3,10 +3,7 @@ r"""The one alternation that runs every model: block descent on the smoothed obj
 .. math:: J = \sum_i ω_i ℓ(y_i, x_i^\top (w_0 + F S g_t) + b_t) + p_F(F) + p_S(S) + p_G(G)
               + λ_0 \|w_0\|^2 + ρ \sum_t (b_t - b)^2
 
-One sweep solves for ``F`` with the shared part and the intercepts, then for ``G`` with the
-intercepts, then for ``S``, refreshes the relations, balances the factors and lowers the
-smoothing; an extrapolation follows where it helps. Each lowers ``J`` or leaves it, so ``J`` never
-rises.
+Each step of a sweep lowers ``J`` or leaves it, so ``J`` never rises; see docs/architecture.md.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-r"""Hard clusters: each row of a factor belongs to one column, and moves where the loss falls.
-
-With memberships on both sides :math:`W = F S G^\top` is constant on blocks of features and tasks,
-and ``S`` holds the blocks' weights: K1 and K2 are numbers of clusters and may differ for good.
-A row moves by what the loss of the data says, not by distances between weights.
-"""
+"""Hard clusters: each row of a factor belongs to one column, and moves where the loss falls."""
 
 import numpy as np
 

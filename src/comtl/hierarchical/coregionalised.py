@@ -28,11 +28,9 @@ from .population import Population
 class CoregionalisedRidge(TaskModel):
     """Abstract model whose tasks' weights have one covariance between tasks in every feature."""
 
-    n_components: Annotated[int, at_least(0)] = 2
-    """Directions of the covariance between tasks; 0 for separate tasks."""
+    n_components: Annotated[int, at_least(0)] = 2  # directions of the covariance between tasks
     _: KW_ONLY
-    rest: NonNegative = 0.5
-    """Variance of random effects of the weights, over the variance of separate weights."""
+    rest: NonNegative = 0.5  # variance of random effects, over the variance of separate weights
     noise: NonNegative = 3.0
     """Noise over its estimate from separate tasks, which is low where features of more weight are
     also the more frequent ones."""

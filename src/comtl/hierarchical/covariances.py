@@ -1,8 +1,4 @@
-"""Covariances of the random effects (slopes, and last the intercept), and families of them.
-
-A family is one projection: its member with the highest likelihood for given second moments, the M
-step. Square roots, changes of scale, extrapolation and the prior are the same for all families.
-"""
+"""Covariances of the random effects (slopes, and last the intercept), and families of them."""
 
 from __future__ import annotations
 
@@ -99,8 +95,7 @@ class CovarianceFamily(ABC):
     prior_weight: float | None = None
     center: np.ndarray | None = None
 
-    refines: ClassVar[bool] = False
-    """Whether the fit starts from that of the isotropic family."""
+    refines: ClassVar[bool] = False  # whether the fit starts from that of the isotropic family
 
     @abstractmethod
     def project(self, moment: np.ndarray) -> np.ndarray:

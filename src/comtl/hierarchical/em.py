@@ -28,8 +28,7 @@ from .posterior import Posterior, Prior
 MIN_COMMON_VARIANCE = 1e-8
 """Of the fixed effects: below, the restricted likelihood is made of rounding."""
 MIN_PLAIN_STEPS = 40
-"""Steps before extrapolation starts; see benchmarks/bench_evidence.md. Members of
-stacks stop there."""
+"""Steps before extrapolation, where members of stacks stop; see benchmarks/bench_evidence.md."""
 WINDOW = 10
 """Steps whose gains count together from then on: those of single steps rise and fall."""
 MAX_FREE_SHARE = 0.1
@@ -70,8 +69,7 @@ def fit_em(
     most = MAX_START_RATIO * noise
     if tasks > 1 and family.refines:
         if start is None:
-            simpler = fit_em(likelihood, Isotropic(), shrink_common=shrink_common, **limits)
-            *_, stage = simpler
+            *_, stage = fit_em(likelihood, Isotropic(), shrink_common=shrink_common, **limits)
             likelihood, start = stage.likelihood, stage.prior
         # No step gets away from next to nothing, and a prior about it allows nothing else.
         covariance = start.covariance.raised(min(MIN_START_VARIANCE, most))

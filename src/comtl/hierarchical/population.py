@@ -94,7 +94,8 @@ class Population:
         obs = self.obs
         if self._few_rows and not obs.complete:
             return TaskRows.of(self.dense, self.target, obs.weights, obs.offsets)
-        return TaskGrams(self.sums.on_host())
+        sums = self.sums.gram, self.sums.moment, self.sums.energy
+        return TaskGrams(GramDatafit(*map(to_numpy, sums)))
 
     @cached_property
     def bernoulli(self) -> Bernoulli:

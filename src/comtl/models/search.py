@@ -55,10 +55,9 @@ def search(
     checkpoint: str | None = None,
     watch: FitProgress = SILENT,
 ) -> SearchResult:
-    """Held-out losses of settings of one kind of model.
+    """Held-out losses of models of one kind that differ in penalties and ranks only.
 
-    ``schema`` learns the columns of the rows; ``models`` differ in penalties and ranks only.
-    Interrupted by the user, only a search that is watched makes do with the folds it has.
+    ``schema`` learns the columns. Interrupted, only a search that is watched keeps its folds.
     """
     from .grid import Fold, Grid
 
@@ -209,8 +208,7 @@ class CrossValidated(TaskModel):
             spread = found.losses.std(axis=0) * found.unit * found.unit
         self.best_score_ = float(score[best])
         self.alpha_task_ = grid[best]["alpha_task"]
-        scores = {"mean_test_score": score, "std_test_score": spread}
-        self.cv_results_ = {"params": grid, **scores}
+        self.cv_results_ = {"params": grid, "mean_test_score": score, "std_test_score": spread}
 
     def _restore(self, state: dict[str, Any]) -> None:
         if "best_estimator_" not in state:

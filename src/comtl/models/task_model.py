@@ -101,12 +101,10 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
         int, Doc('Whether to show the progress of the fit, through the logger "comtl".')
     ] = 0
 
-    _classification: ClassVar[bool]
-    """Whether y holds class labels."""
+    _classification: ClassVar[bool]  # whether y holds class labels
     _algorithm_class: ClassVar[type[Any] | None] = None
     """How a model that takes new tasks is fitted; None: the model does it, and takes none."""
-    _on_devices: ClassVar[bool] = True
-    """Whether the model works on arrays of other libraries than NumPy."""
+    _on_devices: ClassVar[bool] = True  # whether it works on arrays of other libraries than NumPy
     _levels_tell: ClassVar[bool] = False
     """Whether clusters of tasks count what tasks differ by at the mean of the features."""
 

@@ -153,11 +153,6 @@ class AcrossColumns(Penalty):
         """Return the penalty that takes columns where ``between`` takes rows."""
         return cls(between.strength, between)
 
-    @property
-    def relation(self) -> Relation:
-        """The relation between columns."""
-        return self.between.relation
-
     def value(self, factor: Array) -> float:
         return self.between.value(factor.T)
 

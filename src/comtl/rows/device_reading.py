@@ -1,8 +1,4 @@
-"""Reading arrays that lie on a device: tensors of torch, arrays of CuPy.
-
-Rows are checked, converted and sorted where they lie. Task labels, class labels and masks of what
-is missing, one number a row, go to the host.
-"""
+"""Reading arrays that lie on a device: tensors of torch, arrays of CuPy."""
 
 from typing import Any
 

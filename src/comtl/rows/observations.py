@@ -32,8 +32,7 @@ Matrix: TypeAlias = np.ndarray | sparse.csr_array
 class Observations:
     """Rows, targets and weights sorted by task, one observation for each observed target."""
 
-    partitioned: ClassVar[bool] = False
-    """Whether the rows lie in partitions elsewhere."""
+    partitioned: ClassVar[bool] = False  # whether the rows lie in partitions elsewhere
 
     X: Matrix
     y: np.ndarray  # in the type of X, or indices into classes

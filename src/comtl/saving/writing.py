@@ -38,7 +38,11 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     with _part(target.parent) as (file, part):
         file.write(content)
         if old is not None:
-            _keep_access(part, old)
+            made = part.stat()
+            if (made.st_uid, made.st_gid) != (old.st_uid, old.st_gid):
+                with suppress(OSError):  # as far as this user may
+                    os.chown(part, old.st_uid, old.st_gid)
+            part.chmod(stat.S_IMODE(old.st_mode))
         to_disk(file)
         if fcntl is None:
             file.close()
@@ -91,15 +95,6 @@ def _lock(file: IO[bytes], wait: bool) -> bool:
     except OSError:
         return False
     return True
-
-
-def _keep_access(part: Path, old: os.stat_result) -> None:
-    """Give a new file the owner, as far as this user may, and the mode of the old one."""
-    made = part.stat()
-    if (made.st_uid, made.st_gid) != (old.st_uid, old.st_gid):
-        with suppress(OSError):
-            os.chown(part, old.st_uid, old.st_gid)
-    part.chmod(stat.S_IMODE(old.st_mode))
 
 
 def _folder_to_disk(folder: Path) -> None:

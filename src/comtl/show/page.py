@@ -31,10 +31,7 @@ def write_report(
     notes: Sequence[str] = (),
     title: str | None = None,
 ) -> Path:
-    """Write a page that shows a fitted model: one file, readable without a network.
-
-    Without a comparison it shows the weights only; the title is the class unless given.
-    """
+    """Write a page that shows a fitted model, with its comparison if any, as a single file."""
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(

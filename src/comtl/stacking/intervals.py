@@ -1,9 +1,7 @@
 r"""Errors on rows that were not seen, as a measure of errors to come.
 
-Variances of tasks are taken as draws from one distribution, which the errors of all tasks tell
-(empirical Bayes): ``σ_t² ∼ d s² / χ²_d``. A task with few errors then leans on the others as far as
-these are alike, and an error to come over the spread of its task follows a t distribution.
-Departures from it, in skewness or tails, are read off the errors of all tasks together.
+Variances of tasks are draws ``σ_t² ∼ d s² / χ²_d`` (empirical Bayes), so that errors to come follow
+t distributions; departures from these are read off the errors of all tasks together.
 """
 
 from __future__ import annotations
@@ -23,8 +21,7 @@ logarithm of that number."""
 LEAST, MOST = 1.0, 1e3
 """Bounds of it."""
 MAX_NORMAL_SCORE, OUTLIER = 3.0, 3.0
-"""Deviations beyond which distributions are not believed, and beyond which an error is an
-outlier."""
+"""Deviations beyond which distributions are not believed, and errors are outliers."""
 
 
 @saved

@@ -29,9 +29,8 @@ ROUNDING = 1e-12
 class TargetScaling:
     """The zero and the unit that the target of each task is measured in.
 
-    Columns of a two-dimensional y may be of any units (metres, volts), so that a sum of their
-    squared errors means nothing: each is measured in units of its spread. Rows of a
-    one-dimensional y are of one unit whatever their task, and classes have none.
+    Columns of a two-dimensional y may be of any units, so that each is measured in its spread; a
+    one-dimensional y is of one unit, and classes have none.
     """
 
     tasks: np.ndarray
@@ -43,7 +42,6 @@ class TargetScaling:
         """Units that the observations call for."""
         # One number per observation: units are found on the host.
         target, shares = to_numpy(data.y), to_numpy(data.weights)
-        dtype = shares.dtype
         mean, scale = np.zeros(data.n_tasks), np.ones(data.n_tasks)
         if data.multi_output and data.classes is None:
             for task, (start, stop) in enumerate(pairwise(data.offsets)):
@@ -55,7 +53,7 @@ class TargetScaling:
             usual = np.exp(np.log(scale[scale > 0.0]).mean()) if (scale > 0.0).any() else 1.0
             scale = np.where(scale > 0.0, scale, usual)
         shift = np.where(np.abs(mean) > MAX_UNCENTRED_SD * scale, mean, 0.0)
-        return cls(data.tasks, shift.astype(dtype), scale.astype(dtype))
+        return cls(data.tasks, shift.astype(shares.dtype), scale.astype(shares.dtype))
 
     def transform(self, data: Observations) -> Observations:
         """Observations of some of the tasks, with targets in their units."""

@@ -113,8 +113,7 @@ def plain(column: pa.ChunkedArray) -> pa.Array:
 def numbers_of(column: pa.ChunkedArray, name: str, *, coerce: bool = False) -> np.ndarray:
     """Numbers as float64, NaN where missing; text must be plain numbers.
 
-    With ``coerce`` words without a digit count as missing. Words with one may be numbers written
-    otherwise, and to leave out just these would be a bias.
+    With ``coerce`` words count as missing, but for those with a digit, which may be numbers.
     """
     kind, whole = type_of(column), plain(column)
     if kind == "text":
