@@ -23,8 +23,7 @@ MAX_OBSERVATIONS, SPARSE_ENTRY_COST = 3_000, 16.0
 """Observations up to which all their products are kept, and what an entry of sparse rows costs
 beside one of dense ones; see benchmarks/bench_row_kernels.md."""
 MAX_TASK_ROWS, MAX_KERNEL_NUMBERS = 240, 2**24
-"""Rows of the largest task, and numbers in all kernels, up to which they are made; see
-benchmarks/bench_own_weights.md."""
+"""Most rows of a task, and numbers in all kernels; see benchmarks/bench_own_weights.md."""
 MAX_CONDITION = 1e8
 """What rows may bring about over the penalty: half the digits must be left of their difference."""
 

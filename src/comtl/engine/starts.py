@@ -19,7 +19,7 @@ from .task_steps import intercept_step
 
 
 def start_state(datafit: Datafit, recipe: Recipe, schedule: Schedule, **start: Any) -> State:
-    """Return the starting state, of which ``start`` goes to :func:`bare_state`."""
+    """Return the starting state; ``start`` goes to :func:`bare_state`."""
     state = bare_state(datafit, recipe, **start)
     # Balanced at little smoothing first, so that ε is set from scales that will last.
     return balance_step(state.initialised(1e-6)).initialised(schedule.start_smoothing)

@@ -16,8 +16,7 @@ from ..stacking.multitask import MultitaskModel
 from ..stacking.stack_rows import TargetScaling
 
 MIN_LOG_EVIDENCE = 3.0
-"""Log marginal likelihood, twenty to one, from which hinges are worth a try; see
-benchmarks/bench_nonlinearity.md."""
+"""Log of twenty to one, from which hinges are worth a try; see benchmarks/bench_nonlinearity.md."""
 MOST_STEPS = 100
 """Iterations of either model: the marginal likelihood may have no maximum."""
 

@@ -20,8 +20,7 @@ from .logistic_bound import ClassRows
 from .task_data import TaskData, TaskGrams, TaskRows
 
 FEW_ROWS = 1.5
-"""Features over rows of every task from which the posterior comes faster from the rows; see
-benchmarks/bench_row_posterior.md."""
+"""Features over rows a task from which rows are faster; see benchmarks/bench_row_posterior.md."""
 
 
 @dataclass(frozen=True, eq=False)

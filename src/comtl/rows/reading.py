@@ -34,8 +34,7 @@ from .observations import Matrix, Observations
 _LARGEST_INT = np.iinfo(np.int64).max
 _HOST_FLOATS = np.empty(0)
 LEAST_WEIGHT, MOST_WEIGHT = 1e-30, 1e9
-"""Rows that a row may count for: below, it counts as none; beyond, rounding takes the place of the
-other rows."""
+"""Rows that a row may count for: below it counts as none, beyond rounding hides the others."""
 _ENCODE = "Encode them as numbers (dates, for example, as days since the first)"
 
 

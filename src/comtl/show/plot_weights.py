@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_WEIGHTS, MOST_RELATED = 400, 300
-"""Rows or columns of the maps of weights and of relations beyond which neighbours of a cluster are
-averaged."""
+"""Rows or columns of the maps beyond which neighbours of a cluster are averaged."""
 
 
 @says_where

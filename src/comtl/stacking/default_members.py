@@ -18,8 +18,7 @@ from ..models.coclustering import BiFactorClassifier, BiFactorRegressor
 from .members import EstimatorMember, Member, Shape, learn_factors, learn_hierarchical, learn_wide
 
 STEPS, FEWER_STEPS = 40, 20
-"""Steps of a member's fit: the marginal likelihood has nearly reached its top; see
-benchmarks/bench_roughness.md."""
+"""Steps of a member's fit, which nearly reach the top; see benchmarks/bench_roughness.md."""
 LITTLE_WORK, MOST_WORK = 2e7, 1e8
 """Tasks times the cube of the features, which a step of evidence costs, up to which all structures
 take part, and up to which some do; see benchmarks/bench_width.md."""

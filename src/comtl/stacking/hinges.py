@@ -14,8 +14,7 @@ from ..saving.registry import saved
 
 KNOTS = (0.2, 0.4, 0.6, 0.8)
 LEAST_VALUES = 10
-"""Quantiles at which a column may have a hinge, and distinct values that make a column
-continuous."""
+"""Quantiles at which a column may have a hinge, and distinct values that make it continuous."""
 REACHED_QUANTILE = 1.0 - 1e-9
 """Share of a quantile at which it counts as reached, since sums of weights are rounded."""
 

@@ -16,8 +16,7 @@ from scipy.stats import norm, t
 from ..saving.registry import saved
 
 PRIOR_ROWS, LOG_PRIOR_ROWS_SD = 8.0, 1.5
-"""Rows that the common variance counts for where tasks are too few to tell, and the spread of the
-logarithm of that number."""
+"""Rows that the common variance counts for where tasks are few, and the spread of its logarithm."""
 LEAST, MOST = 1.0, 1e3
 """Bounds of it."""
 MAX_NORMAL_SCORE, OUTLIER = 3.0, 3.0
