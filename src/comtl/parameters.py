@@ -118,7 +118,7 @@ def documented(kind: Class) -> Class:
     blocks = sections(kind)
     hints = annotations_of(kind)
     # Keywords of the class itself before those of its bases.
-    own = [vars(base).get("__annotations__", {}) for base in kind.__mro__]
+    own = [inspect.get_annotations(base) for base in kind.__mro__]
     depth = {name: place for place in reversed(range(len(own))) for name in own[place]}
     in_order = sorted(fields(kind), key=lambda one: (bool(one.kw_only), depth[one.name]))
     blocks["Parameters"] = "\n".join(_described(field, hints[field.name]) for field in in_order)
