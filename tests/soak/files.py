@@ -8,6 +8,7 @@ import sys
 import time
 import tracemalloc
 import warnings
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -162,7 +163,8 @@ def change(root: dict[str, Any], rng: np.random.Generator, other: Any) -> None:
     parent, key = nodes[rng.integers(len(nodes))]
     kind = rng.integers(5)
     if kind == 0:
-        parent[key] = HOSTILE[rng.integers(len(HOSTILE))]
+        # A copy, which later changes may change.
+        parent[key] = deepcopy(HOSTILE[rng.integers(len(HOSTILE))])
     elif kind == 1:
         others = list(_nodes({"": other}))
         container, name = others[rng.integers(len(others))]
