@@ -93,8 +93,10 @@ class Population:
         obs = self.obs
         if self._few_rows and not obs.complete:
             return TaskRows.of(self.dense, self.target, obs.weights, obs.offsets)
-        sums = self.sums.gram, self.sums.moment, self.sums.energy
-        return TaskGrams(GramDatafit(*map(to_numpy, sums)))
+        sums = self.sums
+        if on_device(sums.gram):
+            sums = GramDatafit(*map(to_numpy, (sums.gram, sums.moment, sums.energy)))
+        return TaskGrams(sums)
 
     @cached_property
     def bernoulli(self) -> Bernoulli:
