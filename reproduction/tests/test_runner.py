@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,11 @@ def start(folder, pause, jobs):
     places = [str(Path(package.__file__).parents[1]) for package in (comtl, comtl_reproduction)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
     command = [sys.executable, str(SCRIPT), str(folder), str(pause), str(jobs)]
-    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    # A shell starts what runs in the background with interrupts ignored, and Python keeps to that.
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(
+        command, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    )
 
 
 def lines(path):
