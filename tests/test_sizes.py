@@ -9,7 +9,7 @@ import comtl
 
 SOURCE = Path(comtl.__file__).parent
 BUDGET = {
-    "top": 1538,
+    "top": 1539,
     "arrays": 935,
     "baselines": 993,
     "batches": 756,
