@@ -32,18 +32,19 @@ class _Blas:
 
     @cached_property
     def _libraries(self) -> ThreadpoolController:
-        return ThreadpoolController().select(user_api="blas")
+        return ThreadpoolController()
 
     def threads(self) -> int:
         """Threads that work may use: as many as BLAS may, or might before it was held to one."""
         if self._depth:
             return self._before
-        counts = [library.get_num_threads() or 1 for library in self._libraries.lib_controllers]
+        blas = self._libraries.select(user_api="blas").lib_controllers
+        counts = [library.get_num_threads() or 1 for library in blas]
         return max(counts, default=1)
 
     @contextmanager
     def single(self) -> Iterator[None]:
-        """Hold BLAS to one thread: others would wait in a busy loop and take cores from ours."""
+        """Hold BLAS, and trees, to one thread: others wait in a busy loop and take our cores."""
         with self._lock:
             if not self._depth:
                 self._before = self.threads()

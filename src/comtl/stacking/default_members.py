@@ -1,5 +1,6 @@
 """The members of the stacked estimators: a fixed list, less what a data set has no room for."""
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import baselines
@@ -16,6 +17,7 @@ from ..hierarchical.hierarchical_estimators import (
 )
 from ..models.coclustering import BiFactorClassifier, BiFactorRegressor
 from .members import EstimatorMember, Member, Shape, learn_factors, learn_hierarchical, learn_wide
+from .trees import TreeMember
 
 STEPS, FEWER_STEPS = 40, 20
 """Steps of a member's fit, which nearly reach the top; see benchmarks/bench_roughness.md."""
@@ -41,6 +43,11 @@ STRUCTURES: dict[str, dict[str, Any]] = {
     "full, as given": {"structure": "full", "standardize": False},
     **{f"factor {n}": {"structure": "factor", "n_components": n} for n in DIRECTIONS},
 }
+HINGED = ("intercept", "isotropic", "diagonal", "full")
+MAX_HINGED_COLUMNS, MAX_TREE_COLUMNS, MIN_TREE_ROWS = 60, 500, 60
+"""Columns up to which hinges and trees are tried, and rows from which trees are."""
+WARM_TASKS = 2
+"""Tasks for each number of a covariance from which folds may start at that of all rows."""
 # A slope may go with the level, also where it is the only one.
 ONE_FEATURE = ("intercept", "isotropic", "full", "full, loose", "full, own noise")
 KINDS: dict[str, tuple[Any, Any, Any]] = {
@@ -56,11 +63,17 @@ KINDS: dict[str, tuple[Any, Any, Any]] = {
 def default_members(shape: Shape, *, classification: bool) -> list[Member]:
     """Members worth their time at this size, simpler structures before those that start there."""
 
-    def member(kind: str, name: str, **settings: Any) -> Member:
-        learn, *models = KINDS[kind]
-        return EstimatorMember(name, models[classification](**settings), learn)
-
     P, T = shape.n_features, shape.n_columns
+
+    def member(kind: str, name: str, hinged: bool = False, **settings: Any) -> Member:
+        learn, *models = KINDS[kind]
+        model = models[classification](**settings)
+        width = P + hinged * shape.n_hinges
+        warm = kind == "hierarchical" and (
+            WARM_TASKS * _n_covariances(model, width) <= shape.n_tasks
+        )
+        return EstimatorMember(name, model, learn, hinged, warm)
+
     wide = is_wide(P, T)
     # Columns of text are of one scale as they are.
     text = wide and shape.sparse
@@ -79,6 +92,7 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
             for name in _structures(P, shape.n_tasks)
             if (not few or name in FEWER) and (name != "full, own noise" or not classification)
         ]
+        members += _hinged_members(shape, member, common)
     if min(P, T) < 2:
         return members
     if related and shape.on_device:
@@ -102,6 +116,41 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
         for kind, penalties in (("bifactor", PENALTIES), ("factored", RIDGES))
         for alpha in penalties
     ]
+
+
+def _hinged_members(
+    shape: Shape, member: Callable[..., Member], common: dict[str, Any]
+) -> list[Member]:
+    """Members with slopes of hinges too, as far as their covariances are few."""
+    width = shape.n_features + shape.n_hinges
+    if not shape.n_hinges or is_wide(width, shape.n_columns):
+        return []
+    few = _work(width, shape.n_columns) > LITTLE_WORK
+    return [
+        member("hierarchical", f"{name}, hinges", True, **STRUCTURES[name], **common)
+        for name in HINGED
+        if shape.n_tasks > 1 or name == "intercept"
+        if not (few and name not in ("intercept", "isotropic"))
+    ]
+
+
+def _n_covariances(model: Any, width: int) -> int:
+    """Numbers that a covariance of the effects is made of."""
+    sizes = {"intercept": 1, "isotropic": 2, "diagonal": width, "full": width * (width + 1) // 2}
+    return sizes.get(model.structure, width * model.n_components)
+
+
+def suits_hinges(shape: Shape) -> bool:
+    """Whether hinges are worth a try unasked."""
+    return not shape.sparse and not shape.on_device and shape.n_features <= MAX_HINGED_COLUMNS
+
+
+def default_trees(shape: Shape) -> list[TreeMember]:
+    """Trees to choose from: of text and of few rows none."""
+    few = shape.n_rows < MIN_TREE_ROWS or shape.n_features > MAX_TREE_COLUMNS
+    if shape.sparse or shape.on_device or few:
+        return []
+    return [TreeMember("trees on residuals"), TreeMember("trees", above_score=False, leaves=16)]
 
 
 def reference_member(names: list[str]) -> int | None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.blocks import single_blas
 from ..linear import LinearTasks
-from ..rows.observations import Observations
 from ..saving.registry import saved
 from .blending import Blend
-from .members import MemberRows, Predicted, Shared
-from .stack import Stack, by_level, fit_all
+from .members import MemberRows, Predicted
+from .stack import Stack, fit_all
 
 
 @saved
@@ -25,27 +25,26 @@ class FittedStack:
     scale: np.ndarray
 
     @classmethod
-    def of(cls, stack: Stack, data: Observations) -> FittedStack:
-        """Fit the members that have a weight after some level to all rows."""
-        used = {name for one in stack.blends for name in one.weights}
-        fitted: list[dict[str, Any]] = []
-        for level in by_level(stack.members):
-            members = [one for one in level if one.name in used]
-            shared = Shared(data, members)
-            rows, base = shared.rows(), None
-            if fitted:
-                rows, base = replace(stack, blends=stack.blends[: len(fitted)]).held_out()
-            models = fit_all(members, rows, shared, base)
-            fitted.append({one.name: it for one, it in zip(members, models, strict=True)})
+    def of(cls, stack: Stack) -> FittedStack:
+        """Keep the members that have a weight, and grow their trees on what folds held out."""
+        below = stack.blends[0].weights
+        members = [one for one in stack.members if one.name in below]
+        more = fit_all([one for one in members if one.name not in stack.whole], stack.shared, {})
+        fitted = [{one.name: (stack.whole | more)[one.name] for one in members}]
+        if stack.trees:
+            rows, base = replace(stack, blends=stack.blends[:1]).held_out
+            given, grown = (stack.loss, stack.rows.n_hinges, rows, base), stack.trees
+            with single_blas():
+                fitted.append({it.name: it.fit(*given) for it in grown if it.name in stack.weights})
         return cls(tuple(fitted), stack.blends, stack.rows.units.scale)
 
     def predicted(self, rows: MemberRows) -> dict[str, Predicted]:
         """What each member predicts, by name."""
-        predicted: dict[str, Predicted] = {}
-        base = None
-        for members, blend in zip(self.members, self.blends, strict=True):
-            predicted |= {name: one.score(rows, base) for name, one in members.items()}
-            base = blend(predicted)
+        below, *above = self.members
+        predicted = {name: one.score(rows) for name, one in below.items()}
+        for trees in above:
+            base = self.blends[0](predicted)
+            predicted |= {name: one.score(rows, base) for name, one in trees.items()}
         return predicted
 
     def nonlinear_scores(

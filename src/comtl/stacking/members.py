@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Array, is_device_sparse, on_device, take, take_pairs
+from ..arrays import Array, is_device_sparse, on_device, take, take_pairs, to_numpy
 from ..engine.problem import Problem
 from ..hierarchical.coregionalised import CentredProblem, CoregionalisedRidge
 from ..hierarchical.hierarchical_estimators import HierarchicalModel, groups_of, populations_of
@@ -35,15 +35,17 @@ class Shape:
     n_tasks: int
     sparse: bool = False
     on_device: bool = False
+    n_hinges: int = 0
+    n_rows: int = 0
 
     @classmethod
-    def of(cls, data: Observations, further: int = 0) -> Shape:
-        """Size of a fit to some observations, with further features."""
+    def of(cls, data: Observations, n_hinges: int = 0) -> Shape:
+        """Size of a fit to some observations, with hinges beside the features."""
         columns = OutputColumns.of(data)
         largest = max(map(len, groups_of(columns)))
         is_sparse = sparse.issparse(data.X) or is_device_sparse(data.X)
-        features = data.n_features + further
-        return cls(features, len(columns.task), largest, is_sparse, on_device(data.X))
+        size = data.n_features, len(columns.task), largest
+        return cls(*size, is_sparse, on_device(data.X), n_hinges, data.n_observations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,10 @@ class MemberRows:
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """Scores of targets; linear ones have a ``table()`` of coefficients, each in a ``column``."""
+    """Scores of targets; linear ones have a ``table()``, and each target a ``column`` of it.
+
+    The rows of the table are the coefficients of columns of weights, the intercept last.
+    """
 
     score: np.ndarray
     column: np.ndarray | None = None
@@ -103,7 +108,7 @@ class Predicted:
     @property
     def coef(self) -> np.ndarray | None:
         """Coefficients of the task of each target."""
-        return None if self.table is None else self.table()[self.column]
+        return None if self.table is None else self.table()[self.column, :-1]
 
 
 class Fitted(Protocol):
@@ -112,21 +117,26 @@ class Fitted(Protocol):
     @property
     def linear(self) -> ColumnWeights | None: ...
 
-    def score(self, rows: MemberRows, base: Predicted | None) -> Predicted:
-        """Scores of targets, above level 0 with what the stack below predicts of them."""
+    def score(self, rows: MemberRows) -> Predicted:
+        """Scores of targets."""
 
 
 class Member(Protocol):
-    """A model in a stack: level 0 sees rows, level 1 also out-of-fold predictions of level 0."""
+    """A model in a stack."""
 
     @property
     def name(self) -> str: ...
 
     @property
-    def level(self) -> int: ...
+    def hinged(self) -> bool:
+        """Whether it has coefficients of the hinges too."""
 
-    def fit(self, rows: MemberRows, shared: Shared, base: Predicted | None) -> Fitted:
-        """Fit to targets; ``base`` has what the stack below predicts of them, out of fold."""
+    @property
+    def warm(self) -> bool:
+        """Whether fits to folds start from the fit to all rows."""
+
+    def fit(self, shared: Shared, whole: Any = None) -> Fitted:
+        """Fit to rows; ``whole``: the member fitted to all rows, of which these are a part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +145,16 @@ class Shared:
 
     data: Observations
     members: Sequence[Member] = ()
+    n_hinges: int = 0
     made: dict[Any, Any] = field(default_factory=dict)
+
+    @cached_property
+    def straight(self) -> Shared:
+        """The same rows without hinges."""
+        if not self.n_hinges:
+            return self
+        data = replace(self.data, X=self.data.X[:, : -self.n_hinges])
+        return Shared(data, [one for one in self.members if not one.hinged])
 
     @cached_property
     def columns(self) -> OutputColumns:
@@ -172,7 +191,7 @@ class Shared:
 @saved
 @dataclass(frozen=True, eq=False)
 class FittedEstimator:
-    """Member that is an estimator."""
+    """Member that is an estimator, perhaps of the first columns of rows alone."""
 
     model: TaskModel
 
@@ -181,12 +200,20 @@ class FittedEstimator:
         """Its coefficients."""
         return self.model._linear.weights
 
-    def score(self, rows: MemberRows, base: Predicted | None) -> Predicted:
+    def score(self, rows: MemberRows) -> Predicted:
         """Scores by the column of each target's task, or by the mean of all tasks."""
         linear = self.model._linear
         codes = np.append(linear.codes(rows.tasks), -1)[rows.task]
         column, extended = linear.columns.places[codes, rows.label], linear.extended
-        return Predicted(rows.scores(extended, column), column, lambda: extended.coef)
+        width, own = rows.X.shape[1], len(extended.shared)
+        rows = rows if own == width else replace(rows, X=rows.X[:, :own])
+
+        def table() -> np.ndarray:
+            coef, intercepts = to_numpy(extended.coef), to_numpy(extended.intercepts)
+            blank = np.zeros((len(coef), width - own))
+            return np.column_stack([coef, blank, intercepts])
+
+        return Predicted(rows.scores(extended, column), column, table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,32 +222,43 @@ class EstimatorMember:
 
     name: str
     model: Any
-    learn: Callable[[Any, Shared], None]
-    level: int = 0
+    learn: Callable[[Any, Shared, Any], None]
+    hinged: bool = False
+    warm: bool = False
 
-    def fit(self, rows: MemberRows, shared: Shared, base: Predicted | None) -> FittedEstimator:
+    def fit(self, shared: Shared, whole: FittedEstimator | None = None) -> FittedEstimator:
         """Fit to rows that are scaled once for all."""
         model = copy.copy(self.model)
-        self.learn(model, shared)
+        known = None if whole is None else whole.model
+        self.learn(model, shared if self.hinged else shared.straight, known)
         return FittedEstimator(model)
 
 
-def learn_hierarchical(model: HierarchicalModel, shared: Shared) -> None:
+FOLD_STEPS = 3
+"""Steps from the population of all rows to that of a fold; see benchmarks/bench_folds.md."""
+
+
+def learn_hierarchical(model: HierarchicalModel, shared: Shared, whole: Any) -> None:
     """Fit by EM; refined structures start from simpler ones, factors in the order of number."""
     scaled = model.standardize, model.shrink_common
     starts = shared.made.get(("isotropic", scaled), ())
     if model.structure == "factor":
         starts = shared.made.get(("factor", scaled), starts)
+    populations = shared.populations(standardize=model.standardize)
+    warm = () if whole is None or len(whole._priors) != len(populations) else whole._priors
+    if warm:
+        model.max_iter = FOLD_STEPS
     model._fit_em(
-        shared.populations(standardize=model.standardize),
+        populations,
         shared.data,
         shared.columns,
         starts if model._covariance_family.refines else (),
+        warm=warm,
     )
     shared.made[model.structure, scaled] = model._priors
 
 
-def learn_factors(model: Any, shared: Shared) -> None:
+def learn_factors(model: Any, shared: Shared, whole: Any) -> None:
     """Fit factors; models on standard scales share their rows or Grams."""
     data, columns, loss = shared.data, shared.columns, model._loss()
     if not model.standardize:
@@ -243,7 +281,7 @@ def _factor_problem(loss: Loss, shared: Shared) -> Problem:
     return Problem(datafit, population.units, labels)
 
 
-def learn_wide(model: CoregionalisedRidge, shared: Shared) -> None:
+def learn_wide(model: CoregionalisedRidge, shared: Shared, whole: Any) -> None:
     """Solve for the weights of one covariance; rows, scales and relation are shared."""
 
     def make() -> CentredProblem:

@@ -26,7 +26,7 @@ from ..rows.observations import Observations
 from ..saving import ModelFileError
 from ..saving.registry import belongs
 from .blending import row_counts
-from .default_members import default_members
+from .default_members import default_members, default_trees, suits_hinges
 from .fitted_stack import FittedStack
 from .hinges import Hinges
 from .intervals import ErrorModel
@@ -42,8 +42,8 @@ class MultitaskModel(TaskModel):
 
     Attributes
     ----------
-    basis_ : str
-        "linear" or "hinges".
+    form_ : str
+        What was kept: "linear", "hinges", "trees", or "hinges and trees".
     members_ : dict
         Members that have a weight, fitted to all rows, by name. After a regression on a
         two-dimensional y they are models of its columns in units of their spread.
@@ -52,16 +52,18 @@ class MultitaskModel(TaskModel):
     """
 
     _: KW_ONLY
-    basis: Annotated[
-        str | None,
-        one_of(None, "hinges"),
+    form: Annotated[
+        str,
+        one_of("auto", "linear", "hinges", "trees"),
         Doc(
-            '"hinges" also tries columns of ten values or more with hinges at four quantiles, and '
-            "keeps them where they are better on rows that the members did not see, by more than "
-            "chance explains. ``coef_`` and ``feature_clusters_`` then hold the columns of X first "
-            "and the hinges after them; ``coef_frame()`` names them."
+            '"linear" has linear members alone. "hinges" also tries members with hinges of the '
+            'columns of ten values or more, at four quantiles, and "trees" boosted trees above the '
+            'linear members; "auto" tries both. They are kept where they are better on rows that '
+            "the members did not see, by more than chance explains. ``coef_`` is the linear part; "
+            "it and ``feature_clusters_`` hold the columns of X first and hinges after them, which "
+            "``coef_frame()`` names."
         ),
-    ] = None
+    ] = "auto"
     cv: of.Folds = 5
     n_jobs: of.Jobs = None
     checkpoint: of.Checkpoint = None
@@ -88,24 +90,20 @@ class MultitaskModel(TaskModel):
         run = FoldRun(n_jobs, Checkpoint.of(self.checkpoint, self, data), watch)
         units = TargetScaling.of(data)
 
-        stack: Stack | None = None
-        for hinges in self._bases(data):
-            folds = StackRows(rows, self, hinges, units, data.classes, splits)
-            members = self._members(Shape.of(data, further=len(hinges.columns)))
-            fresh = fit_stack(folds, members, self._loss(), run)
-            if stack is None or (fresh is not None and fresh.beats(stack)):
-                stack = fresh
-            if stack is None or not stack.complete:
-                break
-        assert stack is not None
+        hinges = self._candidate_hinges(data)
+        folds = StackRows(rows, self, hinges, units, data.classes, splits)
+        shape = Shape.of(data, len(hinges.columns))
+        trees = default_trees(shape) if self.form in ("auto", "trees") else []
+        prepared = folds.prepared(data)
+        stack = fit_stack(folds, prepared, self._members(shape), trees, self._loss(), run)
         logger.info("weights: %s", stack.weights)
         self._keep(stack, stack.rows.prepared(data))
         run.kept.finish()
 
-    def _bases(self, data: Observations) -> list[Hinges]:
-        """Features to choose from: the columns as they are, and with hinges if asked for."""
-        hinges = [] if self.basis is None else [Hinges.of(data.X, row_weights(data))]
-        return [Hinges.none(), *(one for one in hinges if len(one.columns))]
+    def _candidate_hinges(self, data: Observations) -> Hinges:
+        """Hinges to choose from."""
+        tried = self.form == "hinges" or (self.form == "auto" and suits_hinges(Shape.of(data)))
+        return Hinges.of(data.X, row_weights(data)) if tried else Hinges.none()
 
     def _read_codes(self, X: Any, task: Any) -> tuple[Any, np.ndarray | None]:
         X, codes = super()._read_codes(X, task)
@@ -113,7 +111,7 @@ class MultitaskModel(TaskModel):
 
     def _keep(self, stack: Stack, data: Observations, thresholds: np.ndarray | float = 0.0) -> None:
         """Fit members to all rows; make one linear model, in the user's units, of linear ones."""
-        fitted, columns = FittedStack.of(stack, data), OutputColumns.of(data)
+        fitted, columns = FittedStack.of(stack), OutputColumns.of(data)
         weights = stack.weights
         models = {
             name: one for level in fitted.members for name, one in level.items() if name in weights
@@ -123,7 +121,8 @@ class MultitaskModel(TaskModel):
             name: one.model if isinstance(one, FittedEstimator) else one
             for name, one in models.items()
         }
-        self.basis_ = "hinges" if len(self._hinges.columns) else "linear"
+        kept = {"hinges": bool(stack.rows.n_hinges), "trees": bool(stack.trees)}
+        self.form_ = " and ".join(name for name in kept if kept[name]) or "linear"
         xp = namespace(data.weights)
         dtype = data.X.dtype if on_device(data.X) else np.float64
         coef = xp.zeros((len(columns.task), data.n_features), dtype=dtype)
@@ -132,7 +131,7 @@ class MultitaskModel(TaskModel):
         linear = {name: one.linear for name, one in models.items()}
         for name, one in linear.items():
             if one is not None:
-                coef += weights[name] * one.coef
+                coef[:, : len(one.shared)] += weights[name] * one.coef
                 intercepts += weights[name] * one.intercepts
         whole = stack.rows.units.inverse_transform(coef, intercepts, columns.task)
         design = Design.standardized(data.X, xp.ones(data.X.shape[0], dtype=data.X.dtype))

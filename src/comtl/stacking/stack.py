@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import joblib
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples
 
@@ -20,41 +19,65 @@ from ..arrays.blocks import single_blas
 from ..engine.progress import SILENT, Checkpoint, FitProgress, logger, steps_hidden
 from ..losses import Loss
 from ..phrases import warn_caller
+from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from ..saving.registry import saved
 from .blending import MIN_GAIN_SE, Blend, blend, mean_and_se
 from .default_members import reference_member
 from .members import Fitted, Member, MemberRows, Predicted, Shared
 from .stack_rows import StackRows
+from .trees import TreeMember
 
-Part = TypeVar("Part", "HeldOut", np.ndarray)
+RACE_SE = 2.0
+"""Standard errors behind the best on one fold beyond which a member is hopeless."""
+
+Part = TypeVar("Part", "HeldOut", list[np.ndarray])
 
 
-def fit_stack(rows: StackRows, members: Sequence[Member], loss: Loss, run: FoldRun) -> Stack | None:
-    """Fit members on folds, level by level, as long as held-out losses fall by more than noise."""
-    bottom, *above = by_level(members)
-    names = [one.name for one in bottom]
-    job = partial(fit_fold, rows, bottom, bool(above))
-    optional = "hinges" if len(rows.hinges.columns) else ""
-    parts = cross_fit(job, rows, names, run, optional)
-    if optional and len(parts) < len(rows.splits):
-        return None  # The user would not wait for hinges.
-    held = HeldOut.joined(parts)
-    shares, shift = blend(loss, held.scores, held.y, held.weights, reference_member(names))
+def fit_stack(
+    rows: StackRows,
+    data: Observations,
+    members: Sequence[Member],
+    trees: Sequence[TreeMember],
+    loss: Loss,
+    run: FoldRun,
+) -> Stack:
+    """Fit members to folds; take hinges, then trees, if held-out losses fall.
+
+    The first fold is a race: members far behind there are not fitted to the others.
+    """
+    shared = Shared(data, members, rows.n_hinges)
+    whole = fit_all([one for one in members if one.warm], shared, {})
+    parts: list[HeldOut] = []
+    for folds in ([0], list(range(1, len(rows.splits)))):
+        job = partial(fit_fold, rows, members, whole, bool(trees))
+        parts += cross_fit(job, rows, folds, [one.name for one in members], run)
+        if folds == [0]:
+            chosen = near_best(loss, parts[0], reference_member([one.name for one in members]))
+            members, parts = [members[place] for place in chosen], [parts[0].narrowed(chosen)]
     sizes = [len(one.y) for one in parts]
-    stack = Stack(rows, tuple(bottom), held, sizes, (Blend.of(names, shares, shift),), loss)
-    for level in above if stack.disjoint else []:
-        fresh = stack.with_level(level, run)
-        if not fresh.beats(stack):
-            break
-        stack = fresh
+    every = Stack(rows, shared, whole, tuple(members), HeldOut.joined(parts), sizes, (), (), loss)
+    stack = every.straight.blended()
+    if any(one.hinged for one in members):
+        fresh = every.blended()
+        stack = fresh if fresh.beats(stack) else stack
+    if trees and stack.disjoint:
+        fresh = stack.with_trees(trees, run)
+        stack = fresh if fresh.beats(stack) else stack
     return stack
 
 
-def by_level(members: Sequence[Member]) -> list[list[Member]]:
-    """Members of each level, from the lowest."""
-    levels = sorted({one.level for one in members})
-    return [[one for one in members if one.level == level] for level in levels]
+def near_best(loss: Loss, held: HeldOut, reference: int | None) -> list[int]:
+    """Members that one fold does not tell from the best, and those that have a weight there."""
+    losses = np.stack([loss.value(held.y, score) for score in held.scores.T])
+    best = losses[int(np.argmin(losses @ held.weights))]
+    gaps = [mean_and_se(one - best, held.weights) for one in losses]
+    shares, _ = blend(loss, held.scores, held.y, held.weights)
+    return [
+        place
+        for place, (gap, error) in enumerate(gaps)
+        if gap <= RACE_SE * error or shares[place] > 0.0 or place == reference
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +85,13 @@ class Stack:
     """Members, what they predict of the held-out targets of folds, and their blends by level."""
 
     rows: StackRows
+    shared: Shared  # what fits to all rows share
+    whole: dict[str, Fitted]  # members that are fitted to all rows already, by name
     members: tuple[Member, ...]
     held: HeldOut
     sizes: list[int]  # targets of each fold
     blends: tuple[Blend, ...]
+    trees: tuple[TreeMember, ...]
     loss: Loss
 
     @property
@@ -93,7 +119,8 @@ class Stack:
     @cached_property
     def predicted(self) -> Predicted:
         """What this stack predicts of the held-out targets."""
-        return self.blends[-1](self.held.predicted([one.name for one in self.members]))
+        names = [*(one.name for one in (*self.members, *self.trees))]
+        return self.blends[-1](self.held.predicted(names))
 
     @property
     def score(self) -> np.ndarray:
@@ -110,29 +137,56 @@ class Stack:
         gain, error = mean_and_se(other.losses - self.losses, self.held.weights)
         return gain > MIN_GAIN_SE * error
 
-    def with_level(self, members: Sequence[Member], run: FoldRun) -> Stack:
-        """The stack with members above it, drawn to the stack without them."""
-        names = [one.name for one in members]
-        job = partial(fit_fold_above, self, members)
-        parts = cross_fit(job, self.rows, names, run, "next level")
+    @property
+    def straight(self) -> Stack:
+        """The members without coefficients of hinges, and rows without these."""
+        chosen = [number for number, one in enumerate(self.members) if not one.hinged]
+        members = tuple(self.members[number] for number in chosen)
+        held = self.held.narrowed(chosen, self.rows.n_hinges)
+        return replace(self, rows=self.rows.straight, members=members, held=held)
+
+    def blended(self) -> Stack:
+        """The stack of the members."""
+        names, held = [one.name for one in self.members], self.held
+        base = reference_member(names)
+        shares, shift = blend(self.loss, held.scores, held.y, held.weights, base)
+        return replace(self, blends=(Blend.of(names, shares, shift),))
+
+    def with_trees(self, trees: Sequence[TreeMember], run: FoldRun) -> Stack:
+        """The stack with trees above it, of the number that suits held-out targets best."""
+        job = partial(fit_trees, self, trees)
+        names, folds = [one.name for one in trees], range(len(self.sizes))
+        parts = cross_fit(job, self.rows, folds, names, run, "trees")
         if len(parts) < len(self.sizes):
             return self
-        held, above, below = self.held, np.concatenate(parts), self.blends[-1]
-        scores = np.column_stack([self.score, above])
-        (rest, *shares), shift = blend(self.loss, scores, held.y, held.weights, 0)
+        held, below = self.held, self.blends[-1]
+        scores, grown = [self.score], []
+        for number, one in enumerate(trees):
+            stages = [part[number] for part in parts]
+            most = max(part.shape[1] for part in stages)
+            # Folds that ended earlier stay as they were.
+            stages = [np.pad(part, ((0, 0), (0, most - part.shape[1])), "edge") for part in stages]
+            path = np.concatenate(stages)
+            values = [held.weights @ self.loss.value(held.y, score) for score in path.T]
+            best = int(np.argmin(values))
+            grown.append(replace(one, rounds=best))
+            scores.append(path[:, best])
+        columns = np.column_stack(scores)
+        (rest, *shares), shift = blend(self.loss, columns, held.y, held.weights, 0)
         shares = [*(rest * share for share in below.weights.values()), *shares]
-        found = Blend.of([*below.weights, *names], shares, shift + rest * below.shift)
-        held = replace(held, scores=np.concatenate([held.scores, above], axis=1))
-        blends = (*self.blends, found)
-        return replace(self, members=(*self.members, *members), held=held, blends=blends)
+        names = [*below.weights, *(one.name for one in trees)]
+        found = Blend.of(names, shares, shift + rest * below.shift)
+        held = replace(held, scores=np.concatenate([held.scores, columns[:, 1:]], axis=1))
+        return replace(self, trees=tuple(grown), held=held, blends=(below, found))
 
+    @cached_property
     def held_out(self) -> tuple[MemberRows, Predicted]:
         """Targets of all folds with their rows, and what this stack predicts of them."""
         held = self.held
         X = [self.rows.read(test).X for _, test in self.rows.splits]
         starts = np.cumsum([0, *(one.shape[0] for one in X)])
-        whole = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.concatenate(X)
         row, tasks = held.row + starts[self.fold], self.rows.units.tasks
+        whole = np.concatenate(X)
         rows = MemberRows(whole, row, held.task, held.label, tasks, held.y, held.weights)
         return rows, self.predicted
 
@@ -162,6 +216,19 @@ class HeldOut:
         ]
         return dict(zip(names, parts, strict=False))
 
+    def narrowed(self, members: Sequence[int], n_hinges: int = 0) -> HeldOut:
+        """Scores and coefficients of some members, with so many hinges less."""
+        tables = None
+        if self.tables is not None:
+            width = next((one.shape[1] for one in self.tables.values()), 0) - 1
+            kept = np.r_[: width - n_hinges, width]
+            tables = {
+                place: self.tables[number][:, kept]
+                for place, number in enumerate(members)
+                if number in self.tables
+            }
+        return replace(self, scores=self.scores[:, list(members)], tables=tables)
+
     @classmethod
     def joined(cls, parts: Sequence[HeldOut]) -> HeldOut:
         """Targets of all folds, and the tables of their fits one after the other."""
@@ -186,7 +253,12 @@ class FoldRun:
 
 
 def cross_fit(
-    job: Callable[[int], Part], rows: StackRows, names: list[str], run: FoldRun, optional: str = ""
+    job: Callable[[int], Part],
+    rows: StackRows,
+    folds: Sequence[int],
+    names: list[str],
+    run: FoldRun,
+    optional: str = "",
 ) -> list[Part]:
     """Run a job for every fold that is not known yet; interrupted, return those that are done.
 
@@ -194,37 +266,39 @@ def cross_fit(
     """
     # A checkpoint of other folds, hinges or members is none of this fit.
     content = rows.hinges.columns, rows.hinges.knots, *names
-    keys = [joblib.hash((content, split)) for split in rows.splits]
-    known = {key: run.kept.get(key) for key in keys if run.kept.get(key) is not None}
-    missing = [number for number, key in enumerate(keys) if key not in known]
+    keys = {number: joblib.hash((content, rows.splits[number])) for number in folds}
+    known = {n: run.kept.get(key) for n, key in keys.items() if run.kept.get(key) is not None}
+    missing = [number for number in folds if number not in known]
     jobs = (delayed(job)(number) for number in missing)
     try:
         with rows.given.side_by_side(run.n_jobs) as count:
             parts = zip(missing, Parallel(count, return_as="generator")(jobs), strict=True)
             last = missing[-1:]
             for number, part in run.watch.iterate(parts, "fold", more=lambda one: [one[0]] != last):
-                known[keys[number]] = part
+                known[number] = part
                 run.kept.save(keys[number], part)
-                logger.info("%d of %d folds done", len(known), len(keys))
+                logger.info("fold %d of %d done", number + 1, len(rows.splits))
     except KeyboardInterrupt:
-        if not run.watch.is_root or not (known or optional):
+        done = len(known) + folds[0]
+        if not run.watch.is_root or not (done or optional):
             raise
-        when = f"after {len(known)} of {len(keys)} folds, which decide the weights"
+        when = f"after {done} of {len(rows.splits)} folds, which decide the weights"
         if optional:
             when = f"among the folds of the {optional}, which are left out"
         text = "The members are now fitted to all rows; interrupt again to give up."
         warn_caller(f"Interrupted {when}. {text}", ConvergenceWarning)
-    return [known[key] for key in keys if key in known]
+    return [known[number] for number in folds if number in known]
 
 
-def fit_fold(rows: StackRows, members: Sequence[Member], above: bool, number: int) -> HeldOut:
+def fit_fold(
+    rows: StackRows, members: Sequence[Member], whole: Mapping[str, Any], tables: bool, number: int
+) -> HeldOut:
     """Fit members to one part of the rows and score the other."""
     train, test = rows.splits[number]
-    shared = Shared(rows.read(train), members)
+    shared = Shared(rows.read(train), members, rows.n_hinges)
     targets = MemberRows.of(rows.read(test), shared.data.tasks, shared.columns)
-    fitted = fit_all(members, shared.rows(), shared, None)
-    predicted = [one.score(targets, None) for one in fitted]
-    tables = {n: to_numpy(one.table()) for n, one in enumerate(predicted) if above and one.table}
+    predicted = [one.score(targets) for one in fit_all(members, shared, whole).values()]
+    kept = {n: one.table() for n, one in enumerate(predicted) if tables and one.table}
     return HeldOut(
         scores_of(predicted),
         to_numpy(targets.y),
@@ -232,32 +306,33 @@ def fit_fold(rows: StackRows, members: Sequence[Member], above: bool, number: in
         np.arange(len(targets.task)) if targets.row is None else targets.row,
         encode_tasks(targets.tasks, rows.units.tasks)[targets.task],
         targets.label,
-        predicted[min(tables)].column if tables else None,
-        tables,
+        predicted[min(kept)].column if kept else None,
+        kept,
     )
 
 
-def fit_fold_above(stack: Stack, members: Sequence[Member], number: int) -> np.ndarray:
-    """Fit members to what other folds held out, and score what one did."""
-    shared = Shared(stack.rows.read(stack.rows.splits[number][0]), members)
-    (rows, base), held = stack.held_out(), stack.fold == number
-    fitted = fit_all(members, rows.take(~held), shared, base.take(~held))
-    return scores_of([one.score(rows.take(held), base.take(held)) for one in fitted])
+def fit_trees(stack: Stack, trees: Sequence[TreeMember], number: int) -> list[np.ndarray]:
+    """Grow trees on what other folds held out, and score what one did, round by round."""
+    (rows, base), held = stack.held_out, stack.fold == number
+    train, test = (np.flatnonzero(part) for part in (~held, held))
+    parts = rows.take(train), base.take(train), rows.take(test), base.take(test)
+    with single_blas():
+        return [one.stages(stack.loss, stack.rows.n_hinges, *parts) for one in trees]
 
 
 def fit_all(
-    members: Sequence[Member], rows: MemberRows, shared: Shared, base: Predicted | None
-) -> list[Fitted]:
-    """Fit members to the same targets."""
+    members: Sequence[Member], shared: Shared, whole: Mapping[str, Any]
+) -> dict[str, Fitted]:
+    """Fit members to the same rows; ``whole``: those that were fitted to all of which."""
     with warnings.catch_warnings(), single_blas():
         # A member need not be at its top to be of use; what it is worth is measured.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return [_fit(member, rows, shared, base) for member in members]
+        return {one.name: _fit(one, whole.get(one.name), shared) for one in members}
 
 
-def _fit(member: Member, rows: MemberRows, shared: Shared, base: Predicted | None) -> Fitted:
+def _fit(member: Member, whole: Any, shared: Shared) -> Fitted:
     with steps_hidden():
-        fitted = member.fit(rows, shared, base)
+        fitted = member.fit(shared, whole)
     logger.info("member fitted: %s", member.name)
     return fitted
 

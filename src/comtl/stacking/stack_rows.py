@@ -83,6 +83,16 @@ class StackRows:
     classes: np.ndarray | None
     splits: Sequence[Split]
 
+    @property
+    def n_hinges(self) -> int:
+        """Columns of hinges, behind those of X."""
+        return len(self.hinges.columns)
+
+    @property
+    def straight(self) -> StackRows:
+        """The rows without hinges."""
+        return replace(self, hinges=Hinges.none())
+
     def prepared(self, data: Observations) -> Observations:
         """Observations with hinges and scaled targets."""
         return replace(self.units.transform(data), X=self.hinges.expanded(data.X))

@@ -1,0 +1,284 @@
+"""Boosted trees above linear members, grown by scikit-learn and kept as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..losses import Loss
+from ..saving.registry import saved
+from .members import MemberRows, Predicted
+
+MAX_ROUNDS, PATIENCE = 400, 30
+"""Most trees of a member, and rounds without a gain on held-out rows after which it ends."""
+FIRST_CHUNK = 8
+"""Trees that share a quadratic model of a loss that has none; twice as many in each next one."""
+MIN_CURVATURE = 1e-2
+"""Least curvature of a row in that model: smaller ones would ask for the largest steps."""
+MAX_DIRECTIONS = 8
+"""Weights of a task that trees see; of more columns only the directions that vary most."""
+MAX_BINS = 64
+"""Values of a column that trees tell apart."""
+CELLS = 2**20
+SETTINGS: dict[str, Any] = {"learning_rate": 0.1, "l2_regularization": 1.0, "random_state": 0}
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Bins of columns; scikit-learn's own cost more than the trees where rows have weights."""
+
+    ends: list[np.ndarray]  # upper ends of the bins of each column but the last
+
+    @classmethod
+    def of(cls, table: np.ndarray) -> Bins:
+        """Bins of as many rows each, or of one value."""
+        return cls([_bin_ends(column) for column in table.T])
+
+    def __call__(self, table: np.ndarray) -> np.ndarray:
+        """Number of the bin of each value."""
+        parts = zip(self.ends, table.T, strict=True)
+        return np.stack([np.searchsorted(*one) for one in parts], axis=1).astype(np.float64)
+
+    def end(self, column: np.ndarray, number: np.ndarray) -> np.ndarray:
+        """Upper ends of bins."""
+        starts = np.cumsum([0, *map(len, self.ends)])[:-1]
+        return np.concatenate(self.ends)[starts[column] + np.floor(number).astype(np.intp)]
+
+
+def _bin_ends(values: np.ndarray) -> np.ndarray:
+    values = np.sort(values)
+    known = values[np.append(True, values[1:] > values[:-1])]
+    if len(known) > MAX_BINS:
+        known = np.unique(np.quantile(values, np.linspace(0.0, 1.0, MAX_BINS), method="nearest"))
+    return 0.5 * (known[1:] + known[:-1])
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees as arrays: a node sends a row left where its feature is at most the threshold.
+
+    Leaves point at themselves.
+    """
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    value: np.ndarray
+    roots: np.ndarray  # first node of each tree
+    constant: float
+
+    @classmethod
+    def of(cls, grown: Sequence[Any], bins: Bins, constant: float) -> Forest:
+        """Trees of models that scikit-learn fitted to bins, one after the other."""
+        nodes = [tree.nodes for one in grown for (tree,) in one._predictors]
+        sizes = np.array([len(one) for one in nodes], dtype=np.int64)
+        starts = np.cumsum(sizes) - sizes
+        if not nodes:
+            none = np.zeros(0)
+            places = none.astype(np.int64)
+            return cls(places, none, places, places, none, starts, constant)
+        joined = np.concatenate(nodes)
+        own, first = np.arange(len(joined)), np.repeat(starts, sizes)
+        leaf = joined["is_leaf"].astype(bool)
+        children = (np.where(leaf, own, joined[side] + first) for side in ("left", "right"))
+        value = np.where(leaf, joined["value"], 0.0)
+        feature = np.where(leaf, 0, joined["feature_idx"]).astype(np.int64)
+        # Between two numbers of bins, of which the lower one says where it ends.
+        threshold = np.full(len(joined), np.inf)
+        threshold[~leaf] = bins.end(feature[~leaf], joined["num_threshold"][~leaf])
+        return cls(feature, threshold, *children, value, starts, constant)
+
+    @cached_property
+    def depth(self) -> int:
+        """Steps from the roots to the deepest leaf."""
+        reached, depth = np.unique(self.roots), 0
+        while (np.r_[self.left[reached], self.right[reached]] != np.r_[reached, reached]).any():
+            reached = np.unique(np.r_[self.left[reached], self.right[reached]])
+            depth += 1
+        return depth
+
+    def predict(self, table: np.ndarray) -> np.ndarray:
+        """Sum of the trees for rows of features, and the constant."""
+        total, trees = np.full(len(table), self.constant), max(len(self.roots), 1)
+        step = max(1, CELLS // trees)
+        for start in range(0, len(table), step):
+            block = np.ascontiguousarray(table[start : start + step])
+            row = (np.arange(len(block)) * block.shape[1])[:, None]
+            node = np.tile(self.roots, (len(block), 1))
+            for _ in range(self.depth):
+                goes = block.take(row + self.feature[node]) <= self.threshold[node]
+                node = np.where(goes, self.left[node], self.right[node])
+            total[start : start + step] += self.value[node].sum(axis=1)
+        return total
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class TreeFeatures:
+    """What trees see: the columns of X, the score below, and leading weights of the task."""
+
+    n_hinges: int  # columns behind those of X that trees have no use for
+    mean: np.ndarray  # of the columns, and their spread
+    spread: np.ndarray
+    center: np.ndarray  # mean of the tasks' effects
+    directions: np.ndarray  # (q, d) of the effects: the level at the mean row, and slopes
+
+    @classmethod
+    def of(cls, n_hinges: int, rows: MemberRows, base: Predicted) -> TreeFeatures:
+        """Features by the rows and coefficients of the stack below."""
+        X = rows.X
+        mean, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+        if base.table is None:
+            return cls(n_hinges, mean, spread, np.zeros(0), np.zeros((0, 0)))
+        size = len(mean) + 1
+        found = cls(n_hinges, mean, spread, np.zeros(size), np.eye(size))
+        effects = found.effects(base)
+        center = effects.mean(axis=0)
+        directions = np.eye(len(center))
+        if len(center) > MAX_DIRECTIONS + 1:
+            _, basis = np.linalg.eigh(np.cov(effects[:, 1:].T))
+            leading = basis[:, : -MAX_DIRECTIONS - 1 : -1]
+            directions = np.zeros((len(center), MAX_DIRECTIONS + 1))
+            directions[0, 0], directions[1:, 1:] = 1.0, leading
+        return replace(found, center=center, directions=directions)
+
+    def effects(self, base: Predicted) -> np.ndarray:
+        """Level of each column of weights at the mean row, and its slopes by spreads."""
+        assert base.table is not None
+        table = base.table()
+        coef, intercepts = table[:, :-1], table[:, -1]
+        return np.column_stack([intercepts + coef @ self.mean, coef * self.spread])
+
+    def __call__(self, rows: MemberRows, base: Predicted) -> np.ndarray:
+        """Features of targets."""
+        X = rows.X if rows.row is None else rows.X[rows.row]
+        parts = [X[:, : X.shape[1] - self.n_hinges], base.score]
+        if base.table is not None and self.directions.size:
+            parts.append(((self.effects(base) - self.center) @ self.directions)[base.column])
+        if rows.label.any():
+            parts.append(rows.label)
+        return np.column_stack(parts).astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True)
+class TreeMember:
+    """Trees on what the stack below leaves, or on the targets themselves."""
+
+    name: str
+    above_score: bool = True
+    leaves: int = 8
+    rounds: int = MAX_ROUNDS
+
+    def offset(self, loss: Loss, rows: MemberRows, base: Predicted) -> Any:
+        """Score that the trees add to."""
+        return base.score if self.above_score else 0.0
+
+    def stages(
+        self,
+        loss: Loss,
+        n_hinges: int,
+        rows: MemberRows,
+        base: Predicted,
+        held: MemberRows,
+        held_base: Predicted,
+    ) -> np.ndarray:
+        """Scores of rows held out after each round, until these gain no more, ``(n, rounds)``."""
+        features = TreeFeatures.of(n_hinges, rows, base)
+        offset, start = self.offset(loss, rows, base), self.offset(loss, held, held_base)
+        scores = np.zeros(len(held.y)) + start
+        found = [scores]
+        table = features(rows, base)
+        bins = Bins.of(table)
+        shown = bins(features(held, held_base))
+        best, last = float("inf"), 0
+        for _, more in self._grow(loss, bins(table), rows, offset, (shown, held, start)):
+            found += [scores + one for one in more]
+            scores = found[-1]
+            values = [float(held.weights @ loss.value(held.y, one)) for one in found[last:]]
+            if min(values) >= best:
+                break
+            best, last = min(values), len(found)
+        return np.stack(found, axis=1)
+
+    def _grow(
+        self,
+        loss: Loss,
+        table: np.ndarray,
+        rows: MemberRows,
+        offset: Any,
+        held: tuple[np.ndarray, MemberRows, Any] | None = None,
+    ) -> Iterator[tuple[Any, Any]]:
+        """Models of trees, each for one quadratic model of the loss, and stages of held-out rows."""
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        scores = np.zeros(len(rows.y)) + offset
+        held_scores = None if held is None else np.zeros(len(held[1].y)) + held[2]
+        left, chunk = self.rounds, self.rounds if loss.quadratic else FIRST_CHUNK
+        while left > 0:
+            chunk = min(chunk, left)
+            response, weight = working(loss, rows, scores)
+            model = HistGradientBoostingRegressor(
+                max_iter=chunk,
+                max_leaf_nodes=self.leaves,
+                min_samples_leaf=int(np.clip(len(scores) // 40, 3, 20)),
+                early_stopping=held is not None,
+                n_iter_no_change=PATIENCE,
+                tol=0.0,
+                **SETTINGS,
+            )
+            if held is None:
+                model.fit(table, response, weight)
+                more = None
+            else:
+                shown, rest, _ = held
+                goal, share = working(loss, rest, held_scores)
+                test = {"X_val": shown, "y_val": goal, "sample_weight_val": share}
+                model.fit(table, response, weight, **test)
+                more = list(model.staged_predict(shown))
+                held_scores = held_scores + more[-1]
+            yield model, more
+            left, chunk = left - chunk, 2 * chunk
+            if left > 0:
+                scores = scores + model.predict(table)
+
+    def fit(self, loss: Loss, n_hinges: int, rows: MemberRows, base: Predicted) -> FittedTrees:
+        """Fit to all targets."""
+        features = TreeFeatures.of(n_hinges, rows, base)
+        table = features(rows, base)
+        bins = Bins.of(table)
+        codes, offset = bins(table), self.offset(loss, rows, base)
+        grown = [one for one, _ in self._grow(loss, codes, rows, offset)]
+        bare = Forest.of(grown, bins, 0.0)
+        constant = sum(float(one.predict(codes[:1])[0]) for one in grown)
+        constant -= float(bare.predict(table[:1])[0])
+        return FittedTrees(features, replace(bare, constant=constant), self.above_score)
+
+
+def working(loss: Loss, rows: MemberRows, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Steps that the quadratic model of the loss asks for, and their weights."""
+    curvature = np.maximum(loss.curvature(rows.y, scores), MIN_CURVATURE)
+    return -loss.derivative(rows.y, scores) / curvature, rows.weights * curvature
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class FittedTrees:
+    """Trees of a member, and what they see of rows."""
+
+    features: TreeFeatures
+    forest: Forest
+    above_score: bool
+
+    linear = None
+
+    def score(self, rows: MemberRows, base: Predicted | None) -> Predicted:
+        """Scores of targets above what the stack below predicts."""
+        assert base is not None
+        score = self.forest.predict(self.features(rows, base))
+        return Predicted(score + base.score if self.above_score else score)
