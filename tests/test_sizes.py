@@ -25,7 +25,7 @@ BUDGET = {
     "penalties": 732,
     "rows": 1774,
     "saving": 691,
-    "show": 1409,
+    "show": 1544,
     "solvers": 397,
     "stacking": 1551,
     "tables": 1816,

@@ -369,7 +369,7 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
         return numpy_copy(self) if on_device(self._linear.weights.shared) else self
 
     def to_onnx(self) -> Any:
-        """Return the prediction of a linear model as an ONNX model."""
+        """Return the prediction as an ONNX model: of linear models, and of stacks with trees."""
         # Not above: the export knows the kinds of models, which are built on this one.
         from ..show.onnx_graph import to_onnx
 

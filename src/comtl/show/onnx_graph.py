@@ -1,4 +1,4 @@
-"""Linear prediction as an ONNX graph."""
+"""Prediction as an ONNX graph."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,9 +8,13 @@ import numpy as np
 from ..evaluation.reference_models import choose_hinges
 from ..models.outputs import ClassifierOutputs
 from ..models.task_model import TaskModel
+from ..stacking.fitted_stack import FittedStack
 from ..stacking.hinges import Hinges
+from .onnx_trees import tree_scores
 
-OPSET, ML_OPSET = 18, 3
+OPSET = 18
+FOR_LINEAR, FOR_TREES = (3, 9), (5, 10)
+"""Opset of ai.onnx.ml and version of the format: linear models ask less of a runtime."""
 
 
 @dataclass(eq=False)
@@ -47,7 +51,8 @@ def to_onnx(model: TaskModel) -> Any:
     that fit never saw gets the mean of all tasks, whatever ``unseen_task`` says. Outputs are
     ``prediction`` and, of a classifier, ``scores`` as in ``decision_function`` (beyond two classes
     minus infinity for classes that the task never saw) and for two classes by logistic loss
-    ``probability``, that of the second as in ``predict_proba``.
+    ``probability``, that of the second as in ``predict_proba``. Trees need a runtime that knows
+    opset 5 of ``ai.onnx.ml``, such as onnxruntime from 1.20 on.
     """
     try:
         from onnx import TensorProto, helper
@@ -60,8 +65,14 @@ def to_onnx(model: TaskModel) -> Any:
     width = len(weights.shared) - len(hinges.columns)
     inputs = [helper.make_tensor_value_info("X", dtype, ["rows", width])]
     rows, codes = _with_hinges(graph, hinges, weights.shared.dtype), None
+    trees = vars(model).get("_nonlinear")
     if model._multi_output:
         scores = graph.apply("Add", graph.apply("MatMul", rows, weights.coef.T), weights.intercepts)
+        if trees is not None:
+            size = graph.apply("Shape", scores)
+            columns = graph.apply("Expand", np.arange(weights.n_columns), size)
+            added = tree_scores(graph.apply, trees, model._linear, rows, columns)
+            scores = graph.apply("Add", scores, added)
     else:
         if len(model.tasks_) > 1 or model.task_column is not None:
             text = model.tasks_.dtype.kind == "U"
@@ -72,11 +83,14 @@ def to_onnx(model: TaskModel) -> Any:
             # One task: the first line of every table, as often as there are rows.
             size = graph.apply("Shape", rows, start=0, end=1)
             codes = graph.apply("Expand", np.zeros(1, np.int64), size)
-        scores = _scores(graph, model, rows, codes)
+        scores = _scores(graph, model, rows, codes, trees)
     outputs = _outputs(graph, model, scores, codes, dtype)
     made = helper.make_graph(graph.nodes, type(model).__name__, inputs, outputs, graph.constants)
-    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
-    return helper.make_model(made, opset_imports=opsets, producer_name="comtl", ir_version=9)
+    ml_opset, ir_version = FOR_LINEAR if trees is None else FOR_TREES
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ml_opset)]
+    return helper.make_model(
+        made, opset_imports=opsets, producer_name="comtl", ir_version=ir_version
+    )
 
 
 def _with_hinges(graph: Graph, hinges: Hinges, dtype: Any) -> str:
@@ -97,18 +111,27 @@ def _codes(graph: Graph, tasks: np.ndarray) -> str:
     return graph.apply("LabelEncoder", "task", domain="ai.onnx.ml", **settings)
 
 
-def _scores(graph: Graph, model: TaskModel, rows: str, codes: str) -> str:
+def _scores(
+    graph: Graph, model: TaskModel, rows: str, codes: str, trees: FittedStack | None
+) -> str:
     """Scores of each row for its task, beyond two classes a column for each class."""
     everyone, columns = model._linear.extended, model._linear.columns
-    several, zero = columns.index is not None, np.zeros(1, np.int64)
+    several, zero, one = columns.index is not None, np.zeros(1, np.int64), np.ones(1, np.int64)
+    each = rows
     if several:
         own = graph.apply("Gather", columns.places.astype(np.int64), codes, axis=0)
         codes = graph.apply("Max", own, zero)
-        rows = graph.apply("Unsqueeze", rows, np.ones(1, np.int64))
-    product = graph.apply("Mul", graph.apply("Gather", everyone.coef, codes, axis=0), rows)
+        each = graph.apply("Unsqueeze", rows, one)
+    product = graph.apply("Mul", graph.apply("Gather", everyone.coef, codes, axis=0), each)
     total = graph.apply("ReduceSum", product, np.array([-1], np.int64), keepdims=0)
     offsets = graph.apply("Gather", everyone.intercepts, codes, axis=0)
     scores = graph.apply("Add", total, offsets)
+    if trees is not None:
+        wanted = codes if several else graph.apply("Unsqueeze", codes, one)
+        added = tree_scores(graph.apply, trees, model._linear, rows, wanted)
+        scores = graph.apply(
+            "Add", scores, added if several else graph.apply("Squeeze", added, one)
+        )
     if not several:
         return scores
     never = graph.apply("Less", own, zero)

@@ -30,6 +30,7 @@ class FittedStack:
         below = stack.blends[0].weights
         members = [one for one in stack.members if one.name in below]
         more = fit_all([one for one in members if one.name not in stack.whole], stack.shared, {})
+        fitted: list[dict[str, Any]]
         fitted = [{one.name: (stack.whole | more)[one.name] for one in members}]
         if stack.trees:
             rows, base = replace(stack, blends=stack.blends[:1]).held_out
@@ -40,12 +41,19 @@ class FittedStack:
 
     def predicted(self, rows: MemberRows) -> dict[str, Predicted]:
         """What each member predicts, by name."""
-        below, *above = self.members
-        predicted = {name: one.score(rows) for name, one in below.items()}
-        for trees in above:
+        predicted: dict[str, Predicted]
+        predicted = {name: one.score(rows) for name, one in self.members[0].items()}
+        for trees in self.members[1:]:
             base = self.blends[0](predicted)
             predicted |= {name: one.score(rows, base) for name, one in trees.items()}
         return predicted
+
+    def below(self, linear: LinearTasks) -> Predicted:
+        """What trees see of the blend below: at a row of zeros, and its table of coefficients."""
+        none, new = np.zeros(1), np.full(1, -1)
+        row = np.zeros((1, len(linear.weights.shared)))
+        rows = MemberRows(row, None, new, np.zeros(1, np.intp), linear.tasks, none, none)
+        return self.blends[0]({name: one.score(rows) for name, one in self.members[0].items()})
 
     def nonlinear_scores(
         self,
@@ -59,18 +67,31 @@ class FittedStack:
         For the columns of weights that ``codes`` name, or of every row for all tasks; ``row`` is
         the row of each code, if not the one in its place.
         """
-        tasks, places = linear.tasks, linear.columns.places
+        tasks = linear.tasks
         codes = np.tile(np.arange(len(tasks)), (X.shape[0], 1)) if codes is None else codes
         if codes.ndim == 2:
             row = np.repeat(np.arange(len(codes)), codes.shape[1])
-        known = places >= 0
-        columns = np.argwhere(known)[np.argsort(places[known])]
-        task, label = columns[codes.ravel()].T
-        # Last of the places is a task never seen, which has the mean unit.
-        task = np.where(task < len(tasks), task, -1)
-        none = np.zeros(len(task))
+        task, label = (one[codes.ravel()] for one in targets_of(linear))
+        kept = np.arange(codes.size)
+        if codes.ndim == 2 and linear.columns.index is not None:
+            # In the place of a class that a task never saw stands the column of another.
+            kept = np.flatnonzero(label == kept % codes.shape[1])
+            row, task, label = kept // codes.shape[1], task[kept], label[kept]
+        none = np.zeros(len(kept))
         predicted = self.predicted(MemberRows(X, row, task, label, tasks, none, none))
         weights = self.blends[-1].weights
         nonlinear = [name for name in weights if predicted[name].table is None]
         added = sum((weights[name] * predicted[name].score for name in nonlinear), none)
-        return (np.append(self.scale, self.scale.mean())[task] * added).reshape(codes.shape)
+        scores = np.zeros(codes.size)
+        # A task never seen has the mean unit.
+        scores[kept] = np.append(self.scale, self.scale.mean())[task] * added
+        return scores.reshape(codes.shape)
+
+
+def targets_of(linear: LinearTasks) -> tuple[np.ndarray, np.ndarray]:
+    """Task, -1 for one never seen, and class of each column of weights with the means behind."""
+    places = linear.columns.places
+    known = places >= 0
+    task, label = np.argwhere(known)[np.argsort(places[known])].T
+    # Last of the places is a task never seen.
+    return np.where(task < len(linear.tasks), task, -1), label

@@ -19,7 +19,6 @@ from ..models.display import names_of_features
 from ..models.outputs import ClassifierOutputs
 from ..models.task_model import TaskModel
 from ..parameters import Doc, documented, former_name, one_of
-from ..phrases import some
 from ..rows.design import Design
 from ..rows.fit_input import FitInput
 from ..rows.observations import Observations
@@ -150,15 +149,6 @@ class MultitaskModel(TaskModel):
         if self._nonlinear is None:
             return scores
         return scores + self._nonlinear.nonlinear_scores(data.X, codes, self._linear, data.rows)
-
-    def to_onnx(self) -> Any:
-        if self._nonlinear is not None:
-            others = [name for name, one in self.members_.items() if not isinstance(one, TaskModel)]
-            raise TypeError(
-                f"to_onnx writes linear models, but the members {some(others)} in weights_ are not "
-                "linear; use save() and load() instead."
-            )
-        return super().to_onnx()
 
     def _restore(self, state: dict[str, Any]) -> None:
         # Earlier versions had linear members alone.

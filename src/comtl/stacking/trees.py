@@ -128,16 +128,17 @@ class TreeFeatures:
     spread: np.ndarray
     center: np.ndarray  # mean of the tasks' effects
     directions: np.ndarray  # (q, d) of the effects: the level at the mean row, and slopes
+    labelled: bool = False  # whether targets have classes beyond two
 
     @classmethod
     def of(cls, n_hinges: int, rows: MemberRows, base: Predicted) -> TreeFeatures:
         """Features by the rows and coefficients of the stack below."""
-        X = rows.X
+        X, labelled = rows.X, bool(rows.label.any())
         mean, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
         if base.table is None:
-            return cls(n_hinges, mean, spread, np.zeros(0), np.zeros((0, 0)))
+            return cls(n_hinges, mean, spread, np.zeros(0), np.zeros((0, 0)), labelled)
         size = len(mean) + 1
-        found = cls(n_hinges, mean, spread, np.zeros(size), np.eye(size))
+        found = cls(n_hinges, mean, spread, np.zeros(size), np.eye(size), labelled)
         effects = found.effects(base)
         center = effects.mean(axis=0)
         directions = np.eye(len(center))
@@ -161,7 +162,7 @@ class TreeFeatures:
         parts = [X[:, : X.shape[1] - self.n_hinges], base.score]
         if base.table is not None and self.directions.size:
             parts.append(((self.effects(base) - self.center) @ self.directions)[base.column])
-        if rows.label.any():
+        if self.labelled:
             parts.append(rows.label)
         return np.column_stack(parts).astype(np.float64, copy=False)
 

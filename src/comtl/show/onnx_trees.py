@@ -1,0 +1,112 @@
+"""What trees add to the scores of a stack, as a part of an ONNX graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..linear import LinearTasks
+from ..phrases import some
+from ..stacking.fitted_stack import FittedStack, targets_of
+from ..stacking.trees import FittedTrees, Forest
+
+LAST = np.array([-1], np.int64)
+
+
+def tree_scores(
+    apply: Callable[..., str], stack: FittedStack, linear: LinearTasks, rows: str, columns: str
+) -> str:
+    """Scores that trees add to those of ``rows`` (with hinges) for ``columns`` of weights, (n, m).
+
+    All that trees see of a task is constant: coefficients of the stack below, and directions of it.
+    """
+    task, label = targets_of(linear)
+    table, shift = np.zeros((len(task), len(linear.weights.shared) + 1)), stack.blends[0].shift
+    base, grown = stack.below(linear), _trees(stack)
+    if base.table is not None:
+        table = base.table()
+
+    def by_target(values: np.ndarray | float) -> str:
+        """Constants of the column of each target, (n, m, d)."""
+        each = np.zeros((len(task), 1)) + values
+        return apply("Gather", each, columns, axis=0)
+
+    row, bare = (apply("Unsqueeze", one, np.ones(1, np.int64)) for one in (rows, "X"))
+    products = apply("Mul", by_target(table[:, :-1]), row)
+    below = apply("ReduceSum", products, LAST, keepdims=1)
+    below = apply("Add", below, by_target(table[:, -1:] + shift))
+    repeated = apply("Add", bare, by_target(0.0))
+    total = by_target(0.0)
+    for share, one in grown:
+        features = one.features
+        constants = np.zeros((len(task), 0))
+        if features.directions.size:
+            constants = (features.effects(base) - features.center) @ features.directions
+        if features.labelled:
+            constants = np.column_stack([constants, label])
+        seen = apply("Concat", repeated, below, by_target(constants), axis=2)
+        width = len(features.mean) - features.n_hinges + 1 + constants.shape[1]
+        score = by_target(one.forest.constant)
+        if one.above_score:
+            score = apply("Add", score, below)
+        score = _with_forest(apply, one.forest, seen, width, score)
+        total = apply("Add", total, apply("Mul", score, np.array(share)))
+    units = np.append(stack.scale, stack.scale.mean())[task]
+    return apply("Squeeze", apply("Mul", total, by_target(units[:, None])), LAST)
+
+
+def _trees(stack: FittedStack) -> list[tuple[float, FittedTrees]]:
+    """Trees and their weights; others than these and linear members are refused."""
+    weights = stack.blends[-1].weights
+    found: dict[str, Any] = {name: one for level in stack.members for name, one in level.items()}
+    found = {name: one for name, one in found.items() if one.linear is None}
+    others = [name for name, one in found.items() if not isinstance(one, FittedTrees)]
+    if others:
+        raise TypeError(
+            f"to_onnx writes linear models and trees, but the members {some(others)} in weights_ "
+            "are neither; use save() and load() instead."
+        )
+    return [(weights[name], one) for name, one in found.items() if name in weights]
+
+
+def _with_forest(
+    apply: Callable[..., str], forest: Forest, seen: str, width: int, score: str
+) -> str:
+    """Add the sum of trees for what they see of targets, (n, m, width), to scores (n, m, 1).
+
+    By an operator that compares and adds in double precision, as the trees were grown: rounded to
+    single precision, a row beside a threshold could go the other way.
+    """
+    from onnx import numpy_helper
+
+    own = np.arange(len(forest.left))
+    leaf = forest.left == own
+    stumps = leaf[forest.roots]
+    score = apply("Add", score, np.array(forest.value[forest.roots[stumps]].sum()))
+    if stumps.all():
+        return score
+    inner = ~leaf
+    # Nodes and leaves are numbered each by themselves.
+    number = np.where(leaf, np.cumsum(leaf), np.cumsum(inner)) - 1
+    left, right = forest.left[inner], forest.right[inner]
+    sums = apply(
+        "TreeEnsemble",
+        apply("Reshape", seen, np.array([-1, width], np.int64)),
+        domain="ai.onnx.ml",
+        n_targets=1,
+        aggregate_function=1,  # the sum
+        post_transform=0,
+        tree_roots=number[forest.roots[~stumps]],
+        nodes_featureids=forest.feature[inner],
+        nodes_modes=numpy_helper.from_array(np.zeros(inner.sum(), np.uint8)),  # at most
+        nodes_splits=numpy_helper.from_array(forest.threshold[inner]),
+        nodes_truenodeids=number[left],
+        nodes_trueleafs=leaf[left].astype(np.int64),
+        nodes_falsenodeids=number[right],
+        nodes_falseleafs=leaf[right].astype(np.int64),
+        leaf_targetids=np.zeros(leaf.sum(), np.int64),
+        leaf_weights=numpy_helper.from_array(forest.value[leaf]),
+    )
+    return apply("Add", score, apply("Reshape", sums, apply("Shape", score)))
