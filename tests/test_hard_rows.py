@@ -129,7 +129,7 @@ def test_folds_that_cannot_be_are_refused(cv, said):
 def test_advice_for_unseen_tasks_can_be_followed():
     X, y, task = rows()
     stack = MultitaskRegressor(unseen_task="raise").fit(X, y, task=task)
-    with pytest.raises(ValueError, match=r"never saw: \[50.*Fit again, or set.*KFold"):
+    with pytest.raises(ValueError, match=r"never saw: \[50.*with adapt\(\), or set.*KFold"):
         stack.predict(X, task=task + 50)
     factors = BiFactorRegressor(2, unseen_task="raise", random_state=0).fit(X, y, task=task)
     with pytest.raises(ValueError, match=r"with adapt\(\), or set"):

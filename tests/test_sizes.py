@@ -9,7 +9,7 @@ import comtl
 
 SOURCE = Path(comtl.__file__).parent
 BUDGET = {
-    "top": 1539,
+    "top": 1560,
     "arrays": 935,
     "baselines": 993,
     "batches": 756,
@@ -19,15 +19,15 @@ BUDGET = {
     "distributed": 1479,
     "engine": 1636,
     "evaluation": 551,
-    "hierarchical": 1757,
+    "hierarchical": 1915,
     "losses": 517,
-    "models": 2136,
+    "models": 2162,
     "penalties": 732,
     "rows": 1774,
     "saving": 691,
     "show": 1544,
     "solvers": 397,
-    "stacking": 1551,
+    "stacking": 2210,
     "tables": 1816,
 }
 """Lines of each package; "top" are the modules beside the packages."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .arrays import Array, namespace, on_device, take, with_ones
+from .arrays import Array, asarray_like, namespace, on_device, take, to_numpy, with_ones
 from .arrays.segments import similar_sizes
 from .datafits.rows_datafit import RowsDatafit
 from .engine.alternation import line_search
@@ -29,7 +29,7 @@ from .engine.problem import rows_datafit
 from .engine.recipe import InnerTolerance
 from .engine.task_steps import deviation_step, task_step
 from .factors import Factors, State
-from .linear import RowSparse, Scaling
+from .linear import ColumnWeights, RowSparse, Scaling
 from .losses import Loss
 from .penalties import Ridge
 from .rows.observations import Observations
@@ -39,6 +39,9 @@ RESIDUAL_SIZES = (0.0, *np.logspace(-4, 2, 7).tolist())
 WIDE_INTERCEPT = 1e3
 SELECTION_ROWS = 300
 """Candidates of the sizes, relative to the fit's own; rows a task that the choice looks at."""
+
+SPAN_ROUNDING = 1e-13
+"""Part of the largest weight up to which a weight is in a span."""
 
 _BATCH_ENTRIES = 2**22
 
@@ -128,6 +131,24 @@ def adapt_columns(obs: Any, adaptation: Adaptation, *, residual: bool) -> New:
     if obs.partitioned:
         return obs.adapt_columns(adaptation, residual=residual)
     return adaptation.columns(adaptation.best(adaptation.losses(obs)) if residual else None, obs)
+
+
+def columns_beside(weights: ColumnWeights, coef: Array, intercepts: Array) -> New:
+    """Columns of given weights beside others: on their directions, and beyond as a residual."""
+    directions = to_numpy(weights.directions)
+    gap = to_numpy(coef - weights.shared)
+    factor = np.zeros((len(gap), 0))
+    if directions.shape[1]:
+        factor = np.linalg.lstsq(directions, gap.T)[0].T
+    beyond = gap - factor @ directions.T
+    like, dtype = weights.shared, weights.shared.dtype
+    if (np.abs(beyond) <= SPAN_ROUNDING * np.abs(gap).max(initial=0.0)).all():
+        residual = None
+    elif on_device(like):
+        residual = RowSparse(np.arange(len(gap)), asarray_like(beyond, like, dtype))
+    else:
+        residual = sparse.csr_array(beyond.astype(dtype))
+    return asarray_like(factor.astype(dtype), like), intercepts, residual
 
 
 def within_span(fit: RowsDatafit, state: State, whitening: Array | None) -> tuple[Array, Array]:

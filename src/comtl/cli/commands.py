@@ -40,8 +40,7 @@ def adapt(
 ) -> None:
     """Add the tasks in TABLE to MODEL, from a few rows of each.
 
-    The other tasks of MODEL stay the same. Models by --model bifactor, trifactor, pooled and
-    separate can be adapted.
+    The other tasks of MODEL stay the same.
     """
     check_outputs({"--out": (out, is_model)}, {"MODEL": model, "TABLE": table}, force)
     fitted = load_model(model)

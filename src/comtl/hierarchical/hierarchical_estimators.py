@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import zip_longest
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from scipy.stats import norm
@@ -16,6 +16,7 @@ from ..arrays.blocks import single_blas
 from ..engine.progress import SILENT, FitProgress, logger
 from ..linear import ColumnWeights, OutputColumns
 from ..losses import Logistic, Loss, Squared
+from ..models.factor_model import adapt
 from ..models.outputs import ClassifierOutputs
 from ..models.task_model import TaskModel
 from ..parameters import (
@@ -153,6 +154,8 @@ class HierarchicalModel(TaskModel):
                 history.append(path)
         # What the steps came to, in the user's units.
         self._priors = [stage.prior for stage in stages]
+        # Of the common effects, for new tasks.
+        self._common = [(one.posterior.mean, one.posterior.mean_covariance) for one in stages]
         self.n_iter_ = max(stage.step for stage in stages)
         self.converged_ = all(stage.converged for stage in stages)
         self.log_evidence_ = sum(stage.posterior.log_evidence for stage in stages)
@@ -172,6 +175,15 @@ class HierarchicalModel(TaskModel):
         separated = ColumnWeights.of_coef(weights[:, :-1] * scale, intercepts, common * scale)
         self._keep_weights(data, columns, separated, units)
         return stages
+
+    adapt = adapt
+    _gathers_new_rows = True
+
+    def _adapted(self, data: Observations, columns: OutputColumns, *, residual: bool) -> Self:
+        # Here, since a model that only predicts needs none of it.
+        from .new_tasks import adapted
+
+        return adapted(self, data, columns)
 
     def _watched(self, steps: Any, watch: FitProgress) -> tuple[list[float], EMIteration]:
         path: list[float] = []

@@ -104,6 +104,13 @@ class PredictiveVariance:
             np.append(prior.noise, prior.noise.mean()),
         )
 
+    def joined(self, covariances: np.ndarray, noise: np.ndarray) -> PredictiveVariance:
+        """Append those of further tasks, before that of a new one."""
+        parts = (self.covariances, covariances), (self.noise, noise)
+        return PredictiveVariance(
+            *(np.concatenate([known[:-1], more, known[-1:]]) for known, more in parts)
+        )
+
     def beside(self, like: Array) -> PredictiveVariance:
         """Return the same where an array lies, in its type."""
         dtype, parts = like.dtype if on_device(like) else None, (self.covariances, self.noise)

@@ -256,7 +256,11 @@ def adapt(
     *,
     residual: bool = True,
 ) -> Adapted:
-    """Return a model that knows further tasks, learned on the frozen factors.
+    """Return a model that knows further tasks, with all that tasks have in common held.
+
+    Factors are frozen; of a hierarchical model each new task is one posterior under the population
+    of the fit; in a stack such members adapt, others give the new task what they give one that
+    they never saw, and trees above them see its weights.
 
     Parameters
     ----------
@@ -265,23 +269,39 @@ def adapt(
     residual : bool, default=True
         Whether a new task may leave the span of the factors by a ridge residual. Its size is
         set by leave-one-out on the new rows, a model of those rows alone among the
-        candidates. False: the paper's transfer step, weights within the span only.
+        candidates. False: the paper's transfer step, weights within the span only. Hierarchical
+        models have no such span.
 
     Returns
     -------
     estimator
         A copy that knows the old and the new tasks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comtl import HierarchicalRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(200, 2)), np.repeat(np.arange(10), 20)
+    >>> y = X @ np.ones(2) + rng.normal(size=10)[task] + 0.1 * rng.normal(size=200)
+    >>> old = task < 9
+    >>> model = HierarchicalRegressor().fit(X[old], y[old], task=task[old])
+    >>> few = np.flatnonzero(~old)[:3]
+    >>> model.adapt(X[few], y[few], task=task[few]).score(X[~old], y[~old], task=task[~old]) > 0.9
+    True
     """
     check_is_fitted(self)
     self._check_device(X)
     with missing_values_explained():
-        data = rows_of(self, X, y, task, sample_weight).read_more(self, copy.copy(self))
+        rows = rows_of(self, X, y, task, sample_weight)
+        rows = rows.here(self) if self._gathers_new_rows else rows
+        data = rows.read_more(self, copy.copy(self))
     if self._multi_output and not is_frame(y) and self.tasks_.dtype.kind == "i":
         # The columns of an array have no names: they go on counting.
         data = replace(data, tasks=data.tasks + self.tasks_.max() + 1)
     refuse_known(self, data)
     columns = OutputColumns.of(data)
-    return self._algorithm.adapted(data, columns, residual=residual)
+    return self._adapted(data, columns, residual=residual)
 
 
 def refuse_known(model: TaskModel, data: Observations) -> None:

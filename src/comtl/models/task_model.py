@@ -103,7 +103,9 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     _classification: ClassVar[bool]  # whether y holds class labels
     _algorithm_class: ClassVar[type[Any] | None] = None
-    """How a model that takes new tasks is fitted; None: the model does it, and takes none."""
+    """How a model of factors is fitted; None: the model does it."""
+    _gathers_new_rows: ClassVar[bool] = False
+    """Whether rows of new tasks are brought together from their partitions."""
     _on_devices: ClassVar[bool] = True  # whether it works on arrays of other libraries than NumPy
     _levels_tell: ClassVar[bool] = False
     """Whether clusters of tasks count what tasks differ by at the mean of the features."""
@@ -119,6 +121,11 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
     @abstractmethod
     def _held_out_loss(self, data: Observations, unit: float) -> float:
         """Weighted mean loss of observations that fit did not see, targets measured in ``unit``."""
+
+    def _adapted(self, data: Observations, columns: OutputColumns, *, residual: bool) -> Self:
+        """Copy of the model with the columns of further tasks."""
+        adapted: Self = self._algorithm.adapted(data, columns, residual=residual)
+        return adapted
 
     @property
     def tasks_(self) -> np.ndarray:
@@ -301,8 +308,7 @@ class TaskModel(CallbackSupportMixin, BaseEstimator, ABC):
                     "it with task_column so that X holds the task."
                 )
             return X, np.zeros(X.shape[0], dtype=np.intp)
-        adapts = self._algorithm_class is not None
-        remedy = "Adapt the model to them with adapt()" if adapts else "Fit again"
+        remedy = "Adapt the model to them with adapt()"
         return X, self._linear.codes(labels, unseen_task=self.unseen_task, remedy=remedy)
 
     def _feature_names(self) -> list[str]:

@@ -14,6 +14,7 @@ from scipy.special import gammaln
 from scipy.stats import norm, t
 
 from ..saving.registry import saved
+from .blending import row_counts
 
 PRIOR_ROWS, LOG_PRIOR_ROWS_SD = 8.0, 1.5
 """Rows that the common variance counts for where tasks are few, and the spread of its logarithm."""
@@ -66,6 +67,38 @@ class ErrorModel:
     def in_units(self, units: np.ndarray) -> ErrorModel:
         """Return the same where each task's errors are in units of its own."""
         return replace(self, scales=self.scales * units, deviations=self.deviations * units)
+
+    def joined(
+        self,
+        errors: np.ndarray,
+        weights: np.ndarray,
+        task: np.ndarray,
+        rows: np.ndarray,
+        units: tuple[np.ndarray, np.ndarray],
+    ) -> ErrorModel:
+        """Append tasks of so many rows for each effect, by errors of rows that were held out.
+
+        ``units`` are those of targets, of the known tasks and of the new ones, as ``errors`` have
+        them. Beside errors a task has the spread of one never seen, less what its rows tell of it:
+        of a variance ``b`` between tasks and ``σ²`` within them, ``b σ² / (σ² + rows b)`` is left.
+        """
+        old, new = units
+        weights, count = row_counts(weights), self.df[-1]
+        counts = np.bincount(task, weights, minlength=len(new))
+        sums = np.bincount(task, weights * errors**2, minlength=len(new))
+
+        def spread(known: np.ndarray) -> np.ndarray:
+            within = float(np.mean((known[:-1] / old) ** 2))
+            between = max(float((known[-1] / old.mean()) ** 2) - within, 0.0)
+            left = between / (1.0 + rows * between / within) if within > 0.0 else between
+            squares = sums + count * (within + left)
+            return np.concatenate(
+                [known[:-1], new * np.sqrt(squares / (counts + count)), known[-1:]]
+            )
+
+        df = np.concatenate([self.df[:-1], counts + count, self.df[-1:]])
+        scales, deviations = spread(self.scales), spread(self.deviations)
+        return replace(self, scales=scales, df=df, deviations=deviations)
 
     def bounds(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Bounds of errors to come of each task, between which a share ``level`` lies."""

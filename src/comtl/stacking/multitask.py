@@ -3,12 +3,12 @@
 import copy
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from scipy.special import expit
 
-from ..arrays import Array, asarray_like, namespace, on_device, weighted_mean
+from ..arrays import Array, asarray_like, namespace, on_device, to_numpy, weighted_mean
 from ..engine.problem import row_weights
 from ..engine.progress import Checkpoint, FitProgress, logger
 from ..hierarchical.intervals_mixin import IntervalMixin
@@ -16,6 +16,7 @@ from ..linear import ColumnWeights, OutputColumns, Scaling
 from ..losses import Logistic, Loss, Squared
 from ..models import fields as of
 from ..models.display import names_of_features
+from ..models.factor_model import adapt
 from ..models.outputs import ClassifierOutputs
 from ..models.task_model import TaskModel
 from ..parameters import Doc, documented, former_name, one_of
@@ -137,6 +138,17 @@ class MultitaskModel(TaskModel):
         scaling = Scaling(design.shift, design.inverse_scale, 0.0, 1.0)
         self._keep_weights(data, columns, ColumnWeights.of_coef(*whole), scaling)
         self._nonlinear = fitted if None in linear.values() else None
+        # For new tasks.
+        self._blend_shift, self._target_scale = stack.blends[-1].shift, stack.rows.units.scale
+
+    adapt = adapt
+    _gathers_new_rows = True
+
+    def _adapted(self, data: Observations, columns: OutputColumns, *, residual: bool) -> Self:
+        # Here, since a model that only predicts needs none of it.
+        from .adapted_stack import grown_stack
+
+        return grown_stack(self, data, columns, residual=residual)[0]
 
     def _scores(self, X: Any, codes: np.ndarray | None) -> Array:
         scores = super()._scores(X, codes)
@@ -193,6 +205,16 @@ class MultitaskRegressor(IntervalMixin, MultitaskModel):
         errors, weights = held.y - stack.score, row_counts(held.weights)
         found = ErrorModel.of(errors, weights, held.task, data.n_tasks, between)
         self._residuals = found.in_units(np.append(units.scale, units.scale.mean()))
+
+    def _adapted(self, data: Observations, columns: OutputColumns, *, residual: bool) -> Self:
+        from .adapted_stack import grown_stack, held_out_errors
+
+        model, units = grown_stack(self, data, columns, residual=residual)
+        found = held_out_errors(self, data, units, residual=residual)
+        rows = np.bincount(data.codes, row_counts(to_numpy(data.weights)))
+        scales = self._target_scale, units.scale
+        model._residuals = self._residuals.joined(*found, rows / (data.n_features + 1), scales)
+        return model
 
     def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
         return _by_row(self._residuals.deviations, X, codes)

@@ -259,11 +259,6 @@ class TableModel:
             A copy that knows the old and the new tasks.
         """
         model = self.estimator
-        if model._algorithm_class is None:
-            raise TableError(
-                f"A {type(model).__name__} takes no new tasks once it is fitted: fit again with "
-                "the rows of all tasks, or fit with --model bifactor, which does."
-            )
         rows, notes = self._read_training(frame)
         if rows.task.dtype.kind != model.tasks_.dtype.kind:
             raise TableError(
