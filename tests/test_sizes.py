@@ -9,7 +9,7 @@ import comtl
 
 SOURCE = Path(comtl.__file__).parent
 BUDGET = {
-    "top": 1560,
+    "top": 1562,
     "arrays": 935,
     "baselines": 993,
     "batches": 756,
@@ -25,9 +25,9 @@ BUDGET = {
     "penalties": 732,
     "rows": 1774,
     "saving": 691,
-    "show": 1544,
+    "show": 1759,
     "solvers": 397,
-    "stacking": 2210,
+    "stacking": 2362,
     "tables": 1816,
 }
 """Lines of each package; "top" are the modules beside the packages."""

@@ -30,8 +30,12 @@ def write_report(
     comparison: Comparison | None = None,
     notes: Sequence[str] = (),
     title: str | None = None,
+    rows: tuple[Any, Any] | None = None,
 ) -> Path:
-    """Write a page that shows a fitted model, with its comparison if any, as a single file."""
+    """Write a page that shows a fitted model as a single file.
+
+    With its comparison if any, and with curves over ``rows`` (X, task).
+    """
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(
@@ -39,7 +43,8 @@ def write_report(
         )
     if isinstance(notes, str):
         raise TypeError("notes must be a sequence of sentences; put a single one into a list.")
-    write_atomically(path, page(model, comparison, notes, title).encode(errors="replace"))
+    text = page(model, comparison, notes, title, rows)
+    write_atomically(path, text.encode(errors="replace"))
     return path
 
 
@@ -48,6 +53,7 @@ def page(
     comparison: Comparison | None = None,
     notes: Sequence[str] = (),
     title: str | None = None,
+    rows: tuple[Any, Any] | None = None,
 ) -> str:
     """Return the whole page as text."""
     shown = view(model)
@@ -72,6 +78,8 @@ def page(
     if comparison is not None:
         parts |= sections.summary(comparison) | sections.scores(comparison)
         parts |= sections.intervals(comparison)
+    if rows is not None and isinstance(model, MultitaskModel):
+        parts |= sections.curves(model, *rows)
     return _filled(_part("page.html"), parts)
 
 
@@ -101,7 +109,7 @@ def report_of(
         raise ValueError(f"{missing} is missing; pass both X and y to compare, or neither.")
     check_is_fitted(model)
     comparison = compare(model, X, y, task, sample_weight)
-    return write_report(path, model, comparison=comparison, title=title)
+    return write_report(path, model, comparison=comparison, title=title, rows=(X, task))
 
 
 def _part(name: str) -> str:

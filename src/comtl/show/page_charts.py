@@ -120,6 +120,13 @@ def calibration(nominal: np.ndarray, coverage: np.ndarray) -> str:
     return frame.drawn(title, "nominal coverage", "observed coverage", inside)
 
 
+def curve(name: str, predicted: str, grid: np.ndarray, means: np.ndarray) -> str:
+    """Mean prediction as a column moves."""
+    frame = Frame(padded_range(grid), padded_range(means))
+    inside = frame.line("line", grid.tolist(), means.tolist())
+    return frame.drawn(f"{predicted} as {name} moves", name, predicted, inside)
+
+
 def history(past: FitHistory) -> str:
     """Objective by step."""
     known = np.flatnonzero(np.isfinite(past.values))

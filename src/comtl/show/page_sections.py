@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -9,9 +10,16 @@ from ..evaluation.comparison import Comparison
 from ..models.task_model import TaskModel
 from ..phrases import count_noun
 from ..stacking.multitask import MultitaskModel
-from .page_charts import calibration, history, scatter
+from .page_charts import calibration, curve, history, scatter
 from .page_text import MODEL_PHRASES, SIMPLE, headline, lower, percent, relative, sentences
+from .plot_curves import Curves, what_is_predicted
 from .views import ModelView, choose_history
+
+SHARES = {
+    "common linear": "straight lines in common",
+    "own linear": "levels and straight lines of each task’s own",
+    "nonlinear": "curves, steps and interactions",
+}
 
 
 def summary(comparison: Comparison) -> dict[str, str]:
@@ -98,6 +106,33 @@ def members(model: MultitaskModel) -> str:
         bar = f'<div class="share"><i style="width:{100 * share / most:.1f}%"></i></div>'
         rows.append((escape(name), type(model.members_[name]).__name__, f"{share:.3f}", bar))
     return table_of(("Member", "Kind", "Weight", ""), rows, {"Kind": "text"})
+
+
+CURVES, FIRST_LOOK = 4, (60, 4)
+"""Columns with a curve: those whose curves rise and fall most, by so many rows and points."""
+
+
+def curves(model: MultitaskModel, X: Any, task: Any) -> dict[str, str]:
+    """Curves of some columns, and shares of the variance, where a stack is not linear."""
+    if model.form_ == "linear" or model._multi_output:
+        return {}
+    rows, points = FIRST_LOOK
+    look, found = Curves.of(model, X, task, rows), Curves.of(model, X, task)
+    width = look.X.shape[1]
+    heights = [np.ptp(look.means(n, look.grid(n, points))) for n in range(width)]
+    figures = []
+    for number in np.argsort(heights)[::-1][:CURVES].tolist():
+        grid = found.grid(number)
+        drawn = curve(
+            found.names[number], what_is_predicted(model), grid, found.means(number, grid)[0]
+        )
+        figures.append(f"<figure>{drawn}</figure>")
+    shares = model.variance_shares(X, task)
+    cells = [(escape(SHARES[name]), percent(share)) for name, share in shares.items()]
+    return {
+        "curves": "".join(figures),
+        "shares": table_of(["Part", "Share of the variance"], cells, {}),
+    }
 
 
 def fit(model: TaskModel) -> dict[str, str]:

@@ -162,6 +162,52 @@ class MultitaskModel(TaskModel):
             return scores
         return scores + self._nonlinear.nonlinear_scores(data.X, codes, self._linear, data.rows)
 
+    def variance_shares(self, X: Any, task: Any = None) -> dict[str, float]:
+        """Shares of the prediction's variance over rows: linear in common, of tasks, and beyond.
+
+        Of a classifier the prediction is the score, or beyond two classes those of all classes.
+        Of hinges and trees the linear trend over the rows counts as linear, and what they have
+        beyond it as nonlinear (of sparse rows hinges are linear). Linear parts that are correlated
+        have half of their covariance each, so that a small one may have a share below zero. Shares
+        depend on the rows: give as many as there are, and more than columns.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Rows.
+        task : array-like of shape (n_samples,), optional
+            Task of each row, where it is no column of X.
+
+        Returns
+        -------
+        dict
+            Shares that sum to one: "common linear", of the mean of all tasks; "own linear", of what
+            tasks differ by in slopes and levels; "nonlinear", of curves, steps and interactions.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from comtl import MultitaskRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X, task = rng.normal(size=(300, 3)), np.repeat(np.arange(20), 15)
+        >>> y = X[:, 0] + rng.normal(size=20)[task] + 0.1 * rng.normal(size=300)
+        >>> model = MultitaskRegressor(form="linear").fit(X, y, task=task)
+        >>> list(model.variance_shares(X, task=task))
+        ['common linear', 'own linear', 'nonlinear']
+        """
+        # Here, since a model that only predicts needs none of it.
+        from .variance_shares import VarianceShares
+
+        model = self.to_numpy()
+        X, codes = model._read_codes(X, task)
+        if codes is None:
+            raise ValueError(
+                "variance_shares compares tasks in one unit, but this model was fitted to columns "
+                "of y, which may be of any units; fit it with y in one column and task=."
+            )
+        shares = VarianceShares(model._linear, model._nonlinear, len(model._hinges.columns))
+        return shares(X, codes)
+
     def _restore(self, state: dict[str, Any]) -> None:
         # Earlier versions had linear members alone.
         super()._restore({"_nonlinear": None, **state})
