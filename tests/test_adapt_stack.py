@@ -1,12 +1,14 @@
 """New tasks of stacks: members take them, trees see their weights, intervals hold."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import comtl
-from comtl import MultitaskClassifier, MultitaskRegressor
+from comtl import HierarchicalRegressor, MultitaskClassifier, MultitaskRegressor
 
 OLD, FEATURES = 20, 4
 
@@ -174,8 +176,6 @@ def test_a_column_for_each_in_units_of_its_own():
 
 def test_wide_text_takes_new_tasks_too():
     """Members that take none give what a task never seen gets; the others adapt."""
-    from scipy import sparse
-
     rng = np.random.default_rng(0)
     X = sparse.random_array((120, 3000), density=0.02, format="csr", rng=rng)
     task, y = np.repeat(np.arange(4), 30), np.asarray(X[:, :50].sum(axis=1)).ravel() > 0.4
@@ -196,3 +196,34 @@ def test_refused(fitted, tmp_path):
     old._blend_shift = None
     with pytest.raises(ValueError, match="fit it again"):
         old.adapt(X, y, task=task)
+
+
+@pytest.mark.parametrize("kind", [HierarchicalRegressor, MultitaskRegressor, MultitaskClassifier])
+@pytest.mark.parametrize("library", ["sparse", "dask", "torch", "float32"])
+def test_forms_of_rows(kind, library):
+    settings = {} if kind is HierarchicalRegressor else {"form": "linear", "cv": 2}
+    few = new_rows(6)
+    train, few = (
+        (X, (y > 0.5).astype(int) if kind is MultitaskClassifier else y, task)
+        for X, y, task in (TRAIN, few)
+    )
+    expected = kind(**settings).fit(train[0], train[1], task=train[2]).adapt(*few)
+    if library == "sparse":
+        convert = [sparse.csr_array, np.asarray, np.asarray]
+    elif library == "dask":
+        array = pytest.importorskip("dask.array")
+        convert = [partial(array.from_array, chunks=(9, -1))] + 2 * [array.from_array]
+    elif library == "torch":
+        convert = [pytest.importorskip("torch").asarray] * 2 + [np.asarray]
+    else:
+        convert = [np.float32, np.asarray, np.asarray]
+    # Models of rows on a device take new rows there.
+    known = (
+        train if library == "dask" else [f(part) for f, part in zip(convert, train, strict=True)]
+    )
+    model = kind(**settings).fit(known[0], known[1], task=known[2])
+    X, y, task = (f(part) for f, part in zip(convert, few, strict=True))
+    adapted = model.adapt(X, y, task=task).to_numpy()
+    assert list(adapted.tasks_) == list(expected.tasks_)
+    tolerance = 1e-3 if library == "float32" else 1e-8
+    np.testing.assert_allclose(adapted.coef_, expected.coef_, atol=tolerance)

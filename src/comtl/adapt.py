@@ -148,7 +148,7 @@ def columns_beside(weights: ColumnWeights, coef: Array, intercepts: Array) -> Ne
         residual = RowSparse(np.arange(len(gap)), asarray_like(beyond, like, dtype))
     else:
         residual = sparse.csr_array(beyond.astype(dtype))
-    return asarray_like(factor.astype(dtype), like), intercepts, residual
+    return asarray_like(factor, like, dtype), intercepts, residual
 
 
 def within_span(fit: RowsDatafit, state: State, whitening: Array | None) -> tuple[Array, Array]:
