@@ -29,13 +29,13 @@ class IntervalMixin(RegressorMixin, TaskModel):
 
     @abstractmethod
     def _deviations(self, X: Any, codes: np.ndarray | None) -> np.ndarray:
-        """Standard deviation of a new target of each row for its task, or for every task."""
+        """Standard deviation about the score of a new target of each row, or of every task."""
 
     @abstractmethod
     def _bounds(
         self, X: Any, codes: np.ndarray | None, level: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Differences from the prediction between which a share ``level`` of targets lies."""
+        """Differences from the score between which a share ``level`` of targets lies."""
 
     @by_partition
     def predict(self, X: Any, task: Any = None, return_std: bool = False) -> Any:
@@ -56,8 +56,10 @@ class IntervalMixin(RegressorMixin, TaskModel):
             Predictions, and their standard deviations if asked for.
         """
         X, codes = self._read_codes(X, task)
-        guess = self._scores(X, codes)
-        return (guess, self._deviations(X, codes)) if return_std else guess
+        guess = self._link.mean(self._scores(X, codes))
+        if not return_std:
+            return guess
+        return guess, self._link.deviation(guess, self._deviations(X, codes))
 
     @by_partition
     def predict_interval(
@@ -83,7 +85,7 @@ class IntervalMixin(RegressorMixin, TaskModel):
         X, codes = self._read_codes(X, task)
         guess = self._scores(X, codes)
         low, high = self._bounds(X, codes, level)
-        return guess + low, guess + high
+        return self._link.mean(guess + low), self._link.mean(guess + high)
 
 
 @saved
