@@ -10,6 +10,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from comtl import HierarchicalClassifier, HierarchicalRegressor, MultitaskRegressor
 from comtl.hierarchical.covariances import COVARIANCE_FAMILIES
+from comtl.hierarchical.hierarchical_estimators import populations_of
+from comtl.linear import OutputColumns
+from comtl.rows.fit_input import FitInput
 
 KINDS = (HierarchicalRegressor, HierarchicalClassifier)
 
@@ -155,6 +158,21 @@ def test_sparse_equals_dense_and_weights_are_repetitions(kind):
         twice = model.fit(X[again], y[again], task[again]).coef_
     assert_allclose(packed, dense, atol=1e-7)
     assert_allclose(heavy, twice, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fit_to_some_rows_starts_from_that_to_all(kind):
+    X, y, task, _ = draw()
+    y = np.digitize(y, [-1.0, 1.0]) if kind is HierarchicalClassifier else y
+    whole = kind("full").fit(X, y, task=task)
+    read = FitInput(X[::2], y[::2], task[::2], None).read(whole)
+    columns = OutputColumns.of(read)
+    fold, cold = kind("full", max_iter=3), kind("full", max_iter=3)
+    for model, priors in ((fold, whole._priors), (cold, ())):
+        populations = populations_of(model._population(read, columns), columns)
+        with pytest.warns(ConvergenceWarning):
+            model._fit_em(populations, read, columns, warm=priors)
+    assert fold.n_iter_ == 3 and fold.log_evidence_ > cold.log_evidence_
 
 
 def test_classes_of_tasks():

@@ -61,19 +61,29 @@ def fit_em(
     max_iter: int,
     tol: float,
     start: Prior | None = None,
+    warm: Prior | None = None,
 ) -> Iterator[EMIteration]:
-    """Yield the steps of a fit; a family that refines another may ``start`` from a fit of that."""
+    """Yield the steps of a fit; a family that refines another may ``start`` from a fit of that.
+
+    ``warm`` is the prior of a fit of the same family to more rows of the population: the steps
+    start there, about the same center of the family's prior.
+    """
     tasks, size = len(likelihood.data.counts), len(likelihood.directions)
     limits: Any = {"max_iter": max_iter, "tol": tol}
     noise = likelihood.start_noise
     most = MAX_START_RATIO * noise
-    if tasks > 1 and family.refines:
+    if tasks > 1 and warm is not None:
+        same = len(warm.noise) == tasks
+        family = replace(family, center=warm.center)
+        prior = warm if same else replace(warm, noise=np.full(tasks, warm.residual_variance))
+    elif tasks > 1 and family.refines:
         if start is None:
             *_, stage = fit_em(likelihood, Isotropic(), shrink_common=shrink_common, **limits)
             likelihood, start = stage.likelihood, stage.prior
         # No step gets away from next to nothing, and a prior about it allows nothing else.
         covariance = start.covariance.raised(min(MIN_START_VARIANCE, most))
-        family, prior = family.with_prior(covariance), replace(start, covariance=covariance)
+        family = family.with_prior(covariance)
+        prior = replace(start, covariance=covariance, center=family.center)
     else:
         common = variance = min(START_VARIANCE, most)
         if tasks == 1:
@@ -150,7 +160,7 @@ def _advanced(family: CovarianceFamily, stage: EMIteration, step: int) -> EMIter
     variance, bold = _mean_variances(prior, posterior)
 
     def advanced(covariance: EffectCovariance, variance: float, gain: float) -> EMIteration:
-        fresh = Prior(covariance, prior.noise, prior.residual_variance, variance)
+        fresh = replace(prior, covariance=covariance, mean_variance=variance)
         return _stage(*stage.likelihood.updated(fresh, posterior, gain), family, step)
 
     # Scales are fitted to the rows alone; a prior has its say in the plain steps between.

@@ -129,12 +129,16 @@ class HierarchicalModel(TaskModel):
         columns: OutputColumns,
         starts: Sequence[Prior] = (),
         *,
+        warm: Sequence[Prior] = (),
         watch: FitProgress = SILENT,
     ) -> list[EMIteration]:
-        """Maximise the marginal likelihood, class by class, from starts if any; keep the model."""
+        """Maximise the marginal likelihood, class by class, from starts if any; keep the model.
+
+        ``warm``: the ``_priors`` of the same model fitted to more rows; steps start right there.
+        """
         stages, history = [], []
         with single_blas():
-            for population, start in zip_longest(populations, starts):
+            for population, start, known in zip_longest(populations, starts, warm):
                 steps = fit_em(
                     self._likelihood(population),
                     self._covariance_family,
@@ -142,6 +146,7 @@ class HierarchicalModel(TaskModel):
                     max_iter=self.max_iter,
                     tol=self.tol,
                     start=start,
+                    warm=known,
                 )
                 path, stage = self._watched(steps, watch)
                 stages.append(stage)

@@ -45,7 +45,7 @@ class Gaussian:
             left = float(posterior.squares.sum()) - gain * prior.residual_variance
             common = max(left / self.n_rows, least)
             noise = np.full(tasks, common)
-        return self, Prior(prior.covariance, noise, common, prior.mean_variance)
+        return self, replace(prior, noise=noise, residual_variance=common)
 
     def log_prior(self, prior: Prior) -> float:
         """Logarithm of the prior of the residual variances."""

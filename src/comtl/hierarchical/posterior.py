@@ -23,6 +23,7 @@ class Prior:
     noise: np.ndarray  # residual variance of each task
     residual_variance: float  # in common
     mean_variance: float  # infinite where the common slopes are fixed effects
+    center: np.ndarray | None = None  # of the family's prior on the covariance
 
     @cached_property
     def mean_precision(self) -> np.ndarray:
