@@ -5,6 +5,7 @@ import pytest
 
 import comtl
 from comtl import HierarchicalClassifier, HierarchicalRegressor
+from comtl.hierarchical import intervals_mixin
 
 OLD, FEATURES = 25, 4
 
@@ -187,3 +188,23 @@ def test_saved_and_loaded(kind, tmp_path):
     again = comtl.load(tmp_path / "new")
     said = adapted.predict(TEST[0], task=TEST[2])
     np.testing.assert_array_equal(again.predict(TEST[0], task=TEST[2]), said)
+
+
+def test_error_bars_by_rows_where_features_are_more(monkeypatch):
+    """Of many features they are kept by the rows of tasks: of new ones they are no narrower."""
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(60, 30)), np.repeat(np.arange(12), 5)
+    y = X[:, :5].sum(axis=1) + rng.normal(size=12)[task] + rng.normal(size=60)
+    old, said = task < 10, []
+    for cells in (2**22, 1):
+        monkeypatch.setattr(intervals_mixin, "BLOCK_CELLS", cells)
+        model = HierarchicalRegressor("isotropic", shrink_common=True)
+        model.fit(X[old], y[old], task=task[old])
+        adapted = model.adapt(X[~old], y[~old], task=task[~old])
+        said.append(adapted.predict(X, task=task, return_std=True)[1])
+        kind = type(adapted._spread).__name__
+        assert kind == ("PredictiveVariance" if cells > 1 else "WidePredictiveVariance")
+    by_squares, by_rows = said
+    np.testing.assert_allclose(by_rows[old], by_squares[old], rtol=1e-6)
+    assert (by_rows[~old] > by_squares[~old] - 1e-9).all()
+    assert (by_rows[~old] < 1.3 * by_squares[~old]).all()

@@ -227,3 +227,19 @@ def test_forms_of_rows(kind, library):
     assert list(adapted.tasks_) == list(expected.tasks_)
     tolerance = 1e-3 if library == "float32" else 1e-8
     np.testing.assert_allclose(adapted.coef_, expected.coef_, atol=tolerance)
+
+
+def test_logarithms():
+    X, y, task = TRAIN
+    model = MultitaskRegressor(loss="log", form="linear", cv=3).fit(X, np.exp(0.4 * y), task=task)
+    few = new_rows(20)
+    adapted = model.adapt(few[0], np.exp(0.4 * few[1]), task=few[2])
+    straight = MultitaskRegressor(form="linear", cv=3).fit(X, y, task=task).adapt(*few)
+    np.testing.assert_allclose(adapted.coef_, 0.4 * straight.coef_, atol=0.02)
+    truth = np.exp(0.4 * TEST[1])
+    lower, upper = adapted.predict_interval(TEST[0], task=TEST[2])
+    assert 0.84 < np.mean((lower < truth) & (truth < upper)) < 0.96
+    factor = adapted.predict(TEST[0], task=TEST[2]).mean() / truth.mean()
+    assert 0.8 < factor < 1.25
+    with pytest.raises(ValueError, match="logarithms of positive targets"):
+        model.adapt(few[0], few[1], task=few[2])

@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose
 from comtl import HierarchicalClassifier, HierarchicalRegressor
 from comtl.arrays import segment_forms
 from comtl.datafits.gram_datafit import GramDatafit
-from comtl.hierarchical import em
 from comtl.hierarchical.covariances import (
     COVARIANCE_FAMILIES,
     CovarianceFamily,
@@ -22,25 +21,25 @@ from comtl.hierarchical.covariances import (
     InterceptOnly,
     Isotropic,
 )
-from comtl.hierarchical.em import MIN_PLAIN_STEPS, fit_em, maximise
+from comtl.hierarchical.em import fit_em, maximise, tangent_of
 from comtl.hierarchical.likelihoods import Bernoulli, Gaussian
 from comtl.hierarchical.logistic_bound import ClassRows
 from comtl.hierarchical.posterior import Prior
-from comtl.hierarchical.task_data import TaskGrams, TaskRows
+from comtl.hierarchical.task_data import TaskRows
 from helpers import plain_design
 
 
 class Spiked(CovarianceFamily):
     """A family of a user: one variance and one correlation of all slopes."""
 
-    def project(self, moment):
-        slopes = moment[:-1, :-1]
+    def project(self, matrix):
+        slopes = matrix[:-1, :-1]
         each = np.diagonal(slopes).mean()
         between = (slopes.sum() - np.trace(slopes)) / max(slopes.size - len(slopes), 1)
-        matrix = np.zeros_like(moment)
-        matrix[:-1, :-1] = between + (each - between) * np.eye(len(slopes))
-        matrix[-1, -1] = moment[-1, -1]
-        return matrix
+        found = np.zeros_like(matrix)
+        found[:-1, :-1] = between + (each - between) * np.eye(len(slopes))
+        found[-1, -1] = matrix[-1, -1]
+        return found
 
 
 MEMBERS = [InterceptOnly(), Diagonal(), Isotropic(), Factor(1), Full(), Spiked()]
@@ -70,13 +69,21 @@ def likelihood_of(X, y, weights, offsets, *, kind="common noise", by_rows=False)
     if by_rows:
         return Gaussian(kind == "own noise", TaskRows.of(rows, y, weights, offsets))
     sums = GramDatafit.of_rows(plain_design(X), y, weights, offsets)
-    return Gaussian(kind == "own noise", TaskGrams(sums))
+    return Gaussian(kind == "own noise", TaskRows.of_grams(sums))
 
 
 def covariance_of(family, rng, features=3):
     """Random covariance of a family."""
     A = rng.standard_normal((features + 1, features + 1))
-    return family.estimate(A @ A.T, 1)
+    if family.variances == "matrix":
+        return EffectCovariance.of(family.project(A @ A.T))
+    variances = np.diagonal(A @ A.T).copy()
+    if family.variances == "all":
+        variances[:-1] = variances[0]
+    directions = np.vstack(
+        [rng.standard_normal((features, family.n_directions)), np.zeros((1, family.n_directions))]
+    )
+    return family.starting(EffectCovariance(variances, directions))
 
 
 def dense(X, y, weights, code, prior):
@@ -127,31 +134,36 @@ def test_posterior_and_evidence_equal_those_of_the_dense_normal(number, mean_var
 
 
 @pytest.mark.parametrize("number", range(len(MEMBERS)))
-def test_the_quadratic_of_the_scales_is_that_of_expected_errors(number):
-    """By drawing effects from their posterior."""
-    X, y, weights, offsets, code = problem(number, rows=9)
-    covariance = covariance_of(MEMBERS[number], np.random.default_rng(number))
+@pytest.mark.parametrize("mean_variance", [np.inf, 0.8])
+def test_gradients_are_those_of_finite_differences(number, mean_variance):
+    X, y, weights, offsets, _ = problem(number, rows=9)
+    rng, family = np.random.default_rng(number), MEMBERS[number]
+    likelihood = likelihood_of(X, y, weights, offsets)
     tasks = len(offsets) - 1
-    prior = Prior(covariance, np.full(tasks, 0.5), 0.5, np.inf)
-    found = likelihood_of(X, y, weights, offsets).infer(prior)
-    one = np.ones(X.shape[1] + 1)
-    # With all scales at one the expected errors are those of the posterior itself.
-    rows = np.column_stack([X, np.ones(len(y))])
-    gap = y - np.einsum("nq,nq->n", rows, found.weights[code])
-    spread = np.einsum("nq,nqr,nr->n", rows, found.covariances[code], rows)
-    expected = np.bincount(code, weights * (gap**2 + spread))
-    assert_allclose(found.squares, expected, rtol=1e-8)
-    # f(γ) = f(0) - 2 γ·slope + γ·stiffness γ, and f(0) are the errors of the mean alone.
-    around = y - rows @ found.mean
-    base = np.sum(weights * around**2)
-    base += np.einsum("n,nq,qr,nr->", weights, rows, found.mean_covariance, rows)
-    value = base / 0.5 - 2.0 * one @ found.slope + one @ found.stiffness @ one
-    assert_allclose(value, found.squares.sum() / 0.5, rtol=1e-8)
+    prior = Prior(covariance_of(family, rng), np.full(tasks, 0.5), 0.5, mean_variance)
+    posterior = likelihood.infer(prior)
+    tangent = tangent_of(family, posterior)
+    gradient = tangent.contract([part.curvature for part in posterior.blocks])
+    symmetric = np.ones((4, 4)) if family.variances == "matrix" else None
+    for _ in range(3):
+        change = rng.standard_normal(len(gradient))
+        if symmetric is not None:
+            square = change.reshape(4, 4)
+            change = (square + square.T).ravel()
+        if isinstance(family, Spiked):  # Only changes within the family count.
+            change = family.project(change.reshape(4, 4)).ravel()
+        step = 1e-5 / np.abs(change).max()
+        ends = [
+            likelihood.infer(replace(prior, covariance=tangent.moved(way * change))).log_evidence
+            for way in (-step, step)
+        ]
+        slope = (ends[1] - ends[0]) / (2.0 * step)
+        assert 0.5 * gradient @ change == pytest.approx(slope, rel=1e-4, abs=1e-5)
 
 
 def fit(likelihood, family, **options):
-    """All steps of a fit, some of them extrapolated."""
-    options = {"max_iter": MIN_PLAIN_STEPS + 20, "tol": 0.0, **options}
+    """All steps of a fit."""
+    options = {"max_iter": 60, "tol": 0.0, **options}
     return list(fit_em(likelihood, family, **options))
 
 
@@ -216,10 +228,10 @@ def test_the_bound_lies_below_the_evidence_of_classes():
     signs = np.where(rng.random(12) < 0.7, 1.0, -1.0)
     offsets = np.array([0, 6, 12])
     likelihood = likelihood_of(np.zeros((12, 1)), signs, np.ones(12), offsets, kind="classes")
-    prior = Prior(EffectCovariance(np.diag([0.0, 0.5])), np.ones(2), 1.0, 1.0)
+    prior = Prior(EffectCovariance.diagonal(np.array([0.0, 0.5])), np.ones(2), 1.0, 1.0)
     for _ in range(50):
         posterior = likelihood.infer(prior)
-        likelihood, prior = likelihood.updated(prior, posterior, 0.0)
+        likelihood = likelihood.refreshed(posterior)
     bound = likelihood.infer(prior).log_evidence
     grid = np.linspace(-8.0, 8.0, 801)
     density = np.exp(-0.5 * grid**2 / 0.5) / np.sqrt(2 * np.pi * 0.5)
@@ -242,72 +254,49 @@ def test_a_maximum_is_flat(family):
     likelihood, goal = likelihood_of(*told), {"max_iter": 3000, "tol": 1e-11}
     *_, end = fit(likelihood, family, **goal)
     best = end.objective
-    covariance, groups = end.prior.covariance, family.groups(4)
-    if isinstance(family, Full):  # The prior is about an isotropic covariance.
+    covariance = end.prior.covariance
+    groups = np.array([0, 0, 0, 1]) if not isinstance(family, Diagonal | Full) else np.arange(4)
+    if family.refines and isinstance(family, Full):  # The prior is about an isotropic covariance.
         *_, start = fit(likelihood, Isotropic(), **goal)
         family = family.with_prior(start.prior.covariance.raised(1e-3))
     for share in (0.99, 1.01):
         louder = replace(end.prior, noise=end.prior.noise * share)
         assert likelihood.infer(louder).log_evidence + family.log_prior(covariance) < best + 1e-4
         for number in np.unique(groups):
-            other = covariance.rescaled(np.where(groups == number, share, 1.0))
+            scales = np.where(groups == number, share, 1.0)
+            other = EffectCovariance(
+                covariance.variances * scales**2, covariance.directions * scales[:, None]
+            )
             value = likelihood.infer(replace(end.prior, covariance=other)).log_evidence
             assert value + family.log_prior(other) < best + 1e-4
 
 
-def test_expansion_is_faster_than_plain_steps():
+def test_few_steps_reach_what_many_of_em_do():
+    """EM steps, from the same start: the moments of the effects given the rows."""
     rng = np.random.default_rng(0)
     tasks, rows = 40, 10
     X = rng.standard_normal((tasks * rows, 4))
     code = np.repeat(np.arange(tasks), rows)
     y = X[:, 0] + 0.05 * rng.standard_normal(tasks)[code] + rng.standard_normal(len(code))
     likelihood = likelihood_of(X, y, np.ones(len(y)), np.arange(0, len(y) + 1, rows))
-    prior = Prior(EffectCovariance(0.1 * np.eye(5)), np.full(tasks, 0.5), 0.5, np.inf)
-    *_, fast = maximise(likelihood, Isotropic(), prior, max_iter=20, tol=0.0)
-    plain, stage = prior, None
-    for _ in range(20):
-        stage = likelihood.infer(plain)
-        covariance = Isotropic().estimate(stage.moments, tasks)
-        _, plain = likelihood.updated(replace(plain, covariance=covariance), stage, 0.0)
-    assert fast.posterior.log_evidence > likelihood.infer(plain).log_evidence + 1e-3
-
-
-@pytest.mark.parametrize("number", range(len(MEMBERS)))
-def test_extrapolated_covariances(number):
-    rng, family = np.random.default_rng(number), MEMBERS[number]
-    before, now = (covariance_of(family, rng) for _ in range(2))
-
-    def ahead(before, now, share):
-        return family.extrapolated(before, now, share).matrix
-
-    assert_allclose(ahead(before, now, 0.0), now.matrix, atol=1e-9)
-    # Variances go on by the ratio of the last step, and what did not change stays.
-    doubled = now.rescaled(np.full(4, 2.0**0.5))
-    if number != 3:  # Directions go on in a straight line.
-        assert_allclose(ahead(now, doubled, 1.0), 4.0 * now.matrix, rtol=1e-8, atol=1e-9)
-    assert_allclose(ahead(now, now, 5.0), now.matrix, atol=1e-9)
-    further = ahead(before, now, 3.0)
-    assert np.linalg.eigvalsh(further).min() > -1e-9
-    assert_allclose(family.project(further), further, atol=1e-9 * np.abs(further).max())
-
-
-@pytest.mark.parametrize("number", range(len(MEMBERS)))
-def test_no_member_of_a_family_is_more_likely_than_the_projection(number):
-    rng, family = np.random.default_rng(number), MEMBERS[number]
-    A = rng.standard_normal((5, 9))
-    moment = A @ A.T / 9
-
-    def log_likelihood(covariance):
-        values, basis = covariance.eigen
-        return -np.log(values).sum() - np.trace(basis.T @ moment @ basis / values)
-
-    best = family.estimate(9 * moment, 9)
-    assert_allclose(family.estimate(best.matrix, 1).matrix, best.matrix, atol=1e-12)
-    for _ in range(50):
-        near = best.matrix + 0.02 * np.diag(rng.standard_normal(5))
-        near = near + 0.02 * rng.standard_normal() * (best.matrix > 0.0)
-        near = family.estimate(near, 1)
-        assert log_likelihood(near) <= log_likelihood(best) + 1e-9
+    start = EffectCovariance.diagonal(np.full(5, 0.1))
+    prior = Prior(start, np.full(tasks, 0.5), 0.5, np.inf)
+    *_, fast = maximise(likelihood, Isotropic(), prior, max_iter=8, tol=0.0)
+    plain, table = prior, np.column_stack([X, np.ones(len(y))])
+    for _ in range(100):
+        found = likelihood.infer(plain)
+        gap = y - np.sum(table * found.weights[code], axis=1)
+        spread = segment_forms(table, found.covariances, np.arange(0, len(y) + 1, rows))
+        noise = float(np.mean(gap**2 + spread))
+        grams = np.einsum("tmq,tmr->tqr", *[table.reshape(tasks, rows, 5)] * 2) / plain.noise[0]
+        B = plain.covariance.matrix
+        within = np.linalg.inv(np.linalg.inv(B) + grams)
+        shrink = within @ grams
+        within = within + shrink @ found.common.covariance @ np.swapaxes(shrink, 1, 2)
+        moments = (within.diagonal(axis1=1, axis2=2) + found.effects**2).mean(axis=0)
+        moments[:-1] = moments[:-1].mean()
+        plain = Prior(EffectCovariance.diagonal(moments), np.full(tasks, noise), noise, np.inf)
+    assert fast.posterior.log_evidence > likelihood.infer(plain).log_evidence
 
 
 def test_a_family_is_one_class_and_a_line_in_the_registry(monkeypatch):
@@ -326,24 +315,23 @@ def test_a_family_is_one_class_and_a_line_in_the_registry(monkeypatch):
     assert found.predict(X, task=task, return_std=True)[1].shape == (3000,)
 
 
-def test_long_fits_go_further_along_their_way(monkeypatch):
-    """One weak direction among five: plain steps creep."""
-    rng = np.random.default_rng(0)
-    tasks, rows = 60, 8
-    X = rng.standard_normal((tasks * rows, 5))
-    code = np.repeat(np.arange(tasks), rows)
-    y = X[:, 0] * (1.0 + 0.3 * rng.standard_normal(tasks)[code]) + rng.standard_normal(len(code))
-    likelihood = likelihood_of(X, y, np.ones(len(y)), np.arange(0, len(y) + 1, rows))
-
-    def end():
-        *_, stage = fit(likelihood, Factor(1), max_iter=5000, tol=1e-7)
-        return stage
-
-    fast = end()
-    monkeypatch.setattr(em, "MIN_PLAIN_STEPS", 10**6)
-    slow = end()
-    assert fast.converged and fast.step < 0.5 * slow.step
-    assert fast.objective == pytest.approx(slow.objective, abs=1e-2)
+@pytest.mark.parametrize("kind", ["common noise", "own noise", "classes"])
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: type(f).__name__)
+def test_fits_start_from_the_population_of_a_larger_one(family, kind):
+    X, y, weights, offsets, _ = problem(1, tasks=12, rows=20)
+    *_, whole = fit(likelihood_of(X, y, weights, offsets, kind=kind), family)
+    # A fold: the rows of some tasks, whose fit starts where that of all ended.
+    part = offsets[:8]
+    rows = slice(0, part[-1])
+    fold = likelihood_of(X[rows], y[rows], weights[rows], part, kind=kind)
+    for prior, likelihood in ((whole.prior, whole.likelihood), (whole.prior, fold)):
+        first, second = fit(likelihood, family, max_iter=1, warm=prior)
+        assert first.step == 0 and never_falls([first, second])
+        assert first.prior.covariance is prior.covariance
+        assert second.prior.center is prior.center
+        assert len(fit(likelihood, family, max_iter=0, warm=prior)) == 1
+    again = fit(whole.likelihood, family, max_iter=0, warm=whole.prior)[0]
+    assert again.objective == pytest.approx(whole.objective, rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["common noise", "own noise", "classes"])

@@ -144,6 +144,7 @@ def test_a_table_is_rows_of_all_tasks_also_for_error_bars():
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_sparse_equals_dense_and_weights_are_repetitions(kind):
     X, y, task, _ = draw(tasks=6, rows=10)
     X = np.where(X > 0.3, X, 0.0)
@@ -151,11 +152,10 @@ def test_sparse_equals_dense_and_weights_are_repetitions(kind):
     model = kind("full", max_iter=40, tol=0.0)
     weight = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
     again = np.repeat(np.arange(len(y)), weight.astype(int))
-    with pytest.warns(ConvergenceWarning):
-        dense = model.fit(X, y, task).coef_
-        packed = model.fit(sparse.csr_array(X), y, task).coef_
-        heavy = model.fit(X, y, task, weight).coef_
-        twice = model.fit(X[again], y[again], task[again]).coef_
+    dense = model.fit(X, y, task).coef_
+    packed = model.fit(sparse.csr_array(X), y, task).coef_
+    heavy = model.fit(X, y, task, weight).coef_
+    twice = model.fit(X[again], y[again], task[again]).coef_
     assert_allclose(packed, dense, atol=1e-7)
     assert_allclose(heavy, twice, atol=1e-6)
 
@@ -164,15 +164,15 @@ def test_sparse_equals_dense_and_weights_are_repetitions(kind):
 def test_a_fit_to_some_rows_starts_from_that_to_all(kind):
     X, y, task, _ = draw()
     y = np.digitize(y, [-1.0, 1.0]) if kind is HierarchicalClassifier else y
-    whole = kind("full").fit(X, y, task=task)
+    whole = kind("isotropic").fit(X, y, task=task)
     read = FitInput(X[::2], y[::2], task[::2], None).read(whole)
     columns = OutputColumns.of(read)
-    fold, cold = kind("full", max_iter=3), kind("full", max_iter=3)
+    fold, cold = kind("isotropic", max_iter=1), kind("isotropic", max_iter=1)
     for model, priors in ((fold, whole._priors), (cold, ())):
         populations = populations_of(model._population(read, columns), columns)
         with pytest.warns(ConvergenceWarning):
             model._fit_em(populations, read, columns, warm=priors)
-    assert fold.n_iter_ == 3 and fold.log_evidence_ > cold.log_evidence_
+    assert fold.n_iter_ == 1 and fold.log_evidence_ > cold.log_evidence_
 
 
 def test_classes_of_tasks():

@@ -53,6 +53,12 @@ def test_hinges_below_and_one_task():
     np.testing.assert_allclose(found, alone.predict(X, task=np.zeros(400, int)), rtol=1e-9)
 
 
+def test_logarithms():
+    model = with_trees(MultitaskRegressor, np.exp(0.5 * Y), loss="log")
+    found = said(model, X, NEW)["prediction"]
+    np.testing.assert_allclose(found, model.predict(X, task=NEW), rtol=1e-9)
+
+
 def test_a_column_for_each():
     table = np.column_stack([Y, 1e4 * Y, X[:, 1] - np.cos(2.0 * X[:, 0])])
     model = with_trees(MultitaskRegressor, table, task=None)

@@ -10,7 +10,7 @@ import comtl
 SOURCE = Path(comtl.__file__).parent
 BUDGET = {
     "top": 1562,
-    "arrays": 935,
+    "arrays": 936,
     "baselines": 993,
     "batches": 756,
     "cli": 950,
@@ -19,15 +19,15 @@ BUDGET = {
     "distributed": 1479,
     "engine": 1636,
     "evaluation": 551,
-    "hierarchical": 1915,
+    "hierarchical": 2463,
     "losses": 517,
     "models": 2162,
     "penalties": 732,
     "rows": 1774,
     "saving": 691,
-    "show": 1759,
+    "show": 1760,
     "solvers": 397,
-    "stacking": 2362,
+    "stacking": 2433,
     "tables": 1816,
 }
 """Lines of each package; "top" are the modules beside the packages."""

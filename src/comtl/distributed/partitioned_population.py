@@ -13,7 +13,7 @@ from ..hierarchical.likelihoods import Bernoulli, Bound
 from ..hierarchical.logistic_bound import ClassRows, summed_bound
 from ..hierarchical.population import evenly_scaled
 from ..hierarchical.posterior import Posterior
-from ..hierarchical.task_data import TaskGrams
+from ..hierarchical.task_data import TaskRows
 from ..linear import Scaling
 from ..losses import Logistic
 from .kernels import FitSpec, Sums
@@ -35,9 +35,9 @@ class PartitionedPopulation:
         return replace(self, columns=columns)
 
     @property
-    def task_data(self) -> TaskGrams:
+    def task_data(self) -> TaskRows:
         """Second moments of every task."""
-        return TaskGrams(self.data.grams_of(self.units))
+        return TaskRows.of_grams(self.data.grams_of(self.units))
 
     @property
     def bernoulli(self) -> Bernoulli:
@@ -51,7 +51,6 @@ class PartitionedPopulation:
         if posterior is not None:
             number = np.full(len(data.tasks), -1)
             number[self.columns] = np.arange(len(self.columns))
-            assert posterior.covariances is not None
             arrays = posterior.weights, posterior.covariances
             # Columns that are not of the population get weights too, which nobody looks at.
             effects = [tuple(array[number[index]] for array in arrays) for index in data.task_index]

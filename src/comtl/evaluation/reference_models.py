@@ -32,7 +32,8 @@ def simple_fit(
     """Reference model fitted to ``part``, perhaps with hinges of ``like``, and ``rest`` for it."""
     classes = like._classification
     # The loss of ``like`` too, so that the comparison is of what models do with tasks.
-    loss = "auto" if classes else like.get_params().get("loss", "auto")
+    stacked = classes or isinstance(like, MultitaskModel)
+    loss = "auto" if stacked else like.get_params().get("loss", "auto")
     candidates = [(*tuned(name, classes, like.task_column, part, loss), part, rest)]
     hinges = choose_hinges(like)
     if len(hinges.columns):

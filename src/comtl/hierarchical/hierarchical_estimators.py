@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import Annotated, Any, Self
 
 import numpy as np
+from scipy import sparse
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
@@ -33,10 +34,13 @@ from ..phrases import warn_caller
 from ..rows.observations import Observations
 from .covariances import COVARIANCE_FAMILIES, CovarianceFamily
 from .em import EMIteration, fit_em
-from .intervals_mixin import IntervalMixin, PredictiveVariance
+from .intervals_mixin import IntervalMixin, predictive_variance
 from .likelihoods import Gaussian, Likelihood
 from .population import Population
-from .posterior import Prior
+from .posterior import Posterior, Prior
+
+MOST_COMMON = 1000
+"""Effects up to which a model keeps their covariance for new tasks."""
 
 
 @dataclass(eq=False, repr=False)
@@ -106,7 +110,7 @@ class HierarchicalModel(TaskModel):
     def _population(self, data: Observations, columns: OutputColumns) -> Population:
         """Rows in the units of the fit."""
         obs: Any = self._binary(data, columns)
-        if too_wide(obs.n_features, obs.n_tasks):
+        if self._has_no_room(obs):
             raise ValueError(
                 f"X has {obs.n_features} features and there are {obs.n_tasks} tasks, too many "
                 f"for the covariances of {type(self).__name__}: leave out features or project them "
@@ -115,13 +119,27 @@ class HierarchicalModel(TaskModel):
         make = obs.population if obs.partitioned else partial(Population.of, obs)
         return make(standardize=self.standardize, classification=self._classification)
 
+    def _has_no_room(self, obs: Any) -> bool:
+        features, tasks = obs.n_features, obs.n_tasks
+        if not too_wide(features, tasks):
+            return False
+        if obs.partitioned or on_device(obs.X) or self._covariance_family.variances == "matrix":
+            return True
+        # The rows themselves, and products of the features or the rows, whichever are fewer.
+        rows, longest = obs.offsets[-1], np.diff(obs.offsets).max(initial=1)
+        given = 0 if sparse.issparse(obs.X) else obs.X.nbytes
+        room = max(DENSE_BYTES, given)
+        small = 8 * min(features, rows) ** 2 <= DENSE_BYTES
+        return bool(longest > features + 1 or not small or 8 * rows * (features + 1) > 2 * room)
+
     def _learn(
         self, data: Observations, columns: OutputColumns, watch: FitProgress = SILENT
     ) -> None:
         populations = populations_of(self._population(data, columns), columns)
         stages = self._fit_em(populations, data, columns, watch=watch)
         if not self._classification:  # Intervals need a square of the features for every task.
-            self._spread = PredictiveVariance.of(stages[0])
+            with single_blas():
+                self._spread = predictive_variance(stages[0])
 
     def _fit_em(
         self,
@@ -155,7 +173,7 @@ class HierarchicalModel(TaskModel):
         # What the steps came to, in the user's units.
         self._priors = [stage.prior for stage in stages]
         # Of the common effects, for new tasks.
-        self._common = [(one.posterior.mean, one.posterior.mean_covariance) for one in stages]
+        self._common = [known_common(one.posterior) for one in stages]
         self.n_iter_ = max(stage.step for stage in stages)
         self.converged_ = all(stage.converged for stage in stages)
         self.log_evidence_ = sum(stage.posterior.log_evidence for stage in stages)
@@ -208,6 +226,12 @@ class HierarchicalModel(TaskModel):
                 ConvergenceWarning,
             )
         return path, stage
+
+
+def known_common(posterior: Posterior) -> tuple[np.ndarray, np.ndarray | None]:
+    """Mean and covariance of the common effects; of very many not the covariance."""
+    wide = len(posterior.mean) > MOST_COMMON
+    return posterior.mean, None if wide else posterior.common.covariance
 
 
 def too_wide(n_features: int, n_tasks: int) -> bool:
@@ -282,7 +306,7 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
     @property
     def intercept_variance_(self) -> float:
         """Variance of the intercepts between tasks, at the mean of the features."""
-        return float(self._units.target_scale**2 * self._priors[0].covariance.matrix[-1, -1])
+        return float(self._units.target_scale**2 * self._priors[0].covariance.own[-1])
 
     @property
     def slope_covariance_(self) -> np.ndarray:

@@ -9,8 +9,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from .posterior import Posterior, Prior, estimable_directions
-from .task_data import TaskData
+from .posterior import Posterior, Prior, infer
+from .task_data import TaskRows
 
 NOISE_WEIGHT = 8.0
 """Rows that the common residual variance counts for where each task has its own."""
@@ -23,29 +23,30 @@ class Gaussian:
     """Values with normal residuals, of one variance or of one for each task."""
 
     heteroscedastic: bool
-    data: TaskData
-
-    @cached_property
-    def directions(self) -> np.ndarray:
-        """Directions of fixed effects that the rows determine."""
-        return estimable_directions(self.data.pooled_gram)
+    data: TaskRows
 
     def infer(self, prior: Prior) -> Posterior:
         """Posterior of the effects, with the restricted likelihood."""
-        return self.data.infer(prior, self.directions)
+        return infer(self.data, prior, self.data)
 
-    def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
-        """M step of the residual variances; ``gain`` is the squared error that new scales save."""
-        tasks, least = len(prior.noise), MIN_NOISE * self.start_noise
-        if self.heteroscedastic:
-            common = max(tasks / float((1.0 / prior.noise).sum()), least)
-            squares = posterior.squares + NOISE_WEIGHT * common
-            noise = np.maximum(squares / (self.data.counts + NOISE_WEIGHT), least)
-        else:
-            left = float(posterior.squares.sum()) - gain * prior.residual_variance
-            common = max(left / self.n_rows, least)
-            noise = np.full(tasks, common)
-        return self, replace(prior, noise=noise, residual_variance=common)
+    @property
+    def noise_groups(self) -> np.ndarray | None:
+        """Number of the residual variance of each task, among those that are to be found."""
+        tasks = len(self.data.counts)
+        return np.arange(tasks) if self.heteroscedastic else np.zeros(tasks, dtype=np.intp)
+
+    def refreshed(self, posterior: Posterior) -> Likelihood:
+        """Return the same: nothing depends on the posterior."""
+        return self
+
+    def with_noise(self, prior: Prior, factors: np.ndarray) -> Prior:
+        """Return the prior with residual variances times factors."""
+        least = MIN_NOISE * self.start_noise
+        noise = np.maximum(prior.noise * factors, least)
+        # What suits these best; one in common is its own.
+        return replace(
+            prior, noise=noise, residual_variance=len(noise) / float(np.sum(1.0 / noise))
+        )
 
     def log_prior(self, prior: Prior) -> float:
         """Logarithm of the prior of the residual variances."""
@@ -53,6 +54,13 @@ class Gaussian:
             return 0.0
         ratio = prior.residual_variance / prior.noise
         return 0.5 * NOISE_WEIGHT * float((np.log(ratio) - ratio).sum())
+
+    def noise_prior(self, prior: Prior) -> tuple[np.ndarray, np.ndarray]:
+        """Twice the slope and the curvature of that, in logarithms of the residual variances."""
+        if not self.heteroscedastic:
+            return np.zeros(1), np.zeros(1)
+        ratio = prior.residual_variance / prior.noise
+        return NOISE_WEIGHT * (ratio - 1.0), NOISE_WEIGHT * ratio
 
     @cached_property
     def n_rows(self) -> float:
@@ -68,7 +76,7 @@ class Gaussian:
 class Bound(NamedTuple):
     """Bound of the likelihood of classes: that of normal values, and what is beside it."""
 
-    data: TaskData
+    data: TaskRows
     constant: float
     n_rows: float
 
@@ -78,33 +86,57 @@ class Bernoulli:
     """Two classes by log odds; ``refresh`` makes the bound of a posterior, or of scores of zero."""
 
     refresh: Callable[[Posterior | None], Bound]
-    directions: np.ndarray
-    data: TaskData
-    constant: float
-    n_rows: float
+    first: Bound
+    bound: Bound
+
+    heteroscedastic: ClassVar[bool] = False
     start_noise: ClassVar[float] = 1.0
 
     @classmethod
     def of(cls, refresh: Callable[[Posterior | None], Bound]) -> Bernoulli:
         """Start at scores of zero."""
         bound = refresh(None)
-        return cls(refresh, estimable_directions(bound.data.pooled_gram), *bound)
+        return cls(refresh, bound, bound)
+
+    @property
+    def data(self) -> TaskRows:
+        """Rows of the bound."""
+        return self.bound.data
+
+    @property
+    def n_rows(self) -> float:
+        """Weight of all rows."""
+        return self.bound.n_rows
 
     def infer(self, prior: Prior) -> Posterior:
         """Posterior of the effects, with the bound of the restricted likelihood."""
-        posterior = self.data.infer(prior, self.directions)
+        data = self.data
+        posterior = infer(data, prior, self.first.data)
         # Of the normal likelihood only what depends on the effects is meant.
-        normal = np.log(2.0 * np.pi) * float(self.data.counts.sum()) + self.data.energy
-        value = posterior.log_evidence + 0.5 * normal + self.constant
+        normal = np.log(2.0 * np.pi) * float(data.counts.sum()) + data.energy
+        value = posterior.log_evidence + 0.5 * normal + self.bound.constant
         return replace(posterior, log_evidence=value)
 
-    def updated(self, prior: Prior, posterior: Posterior, gain: float) -> tuple[Likelihood, Prior]:
-        """M step of the bound."""
-        return Bernoulli(self.refresh, self.directions, *self.refresh(posterior)), prior
+    @property
+    def noise_groups(self) -> np.ndarray | None:
+        """There are no residual variances to be found."""
+        return None
+
+    def refreshed(self, posterior: Posterior) -> Likelihood:
+        """Return the bound that suits a posterior best."""
+        return replace(self, bound=self.refresh(posterior))
+
+    def with_noise(self, prior: Prior, factors: np.ndarray) -> Prior:
+        """Return the same prior."""
+        return prior
 
     def log_prior(self, prior: Prior) -> float:
         """There is none of the residual variances."""
         return 0.0
+
+    def noise_prior(self, prior: Prior) -> tuple[np.ndarray, np.ndarray]:
+        """Nor has it a slope."""
+        return np.zeros(0), np.zeros(0)
 
 
 Likelihood = Gaussian | Bernoulli

@@ -17,7 +17,6 @@ from ..arrays import (
     asarray_like,
     namespace,
     on_device,
-    padded_index,
     row_dots,
     segment_codes,
     segment_forms,
@@ -28,7 +27,7 @@ from ..arrays import (
 from ..datafits.gram_datafit import GramDatafit
 from .likelihoods import Bound
 from .posterior import Posterior
-from .task_data import TaskGrams, TaskRows
+from .task_data import TaskRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +49,7 @@ class ClassRows:
         """The same by rows, each a value ``± 1 / 4λ`` with noise of variance ``1 / 2λ``."""
         weights, offsets, xi = self.weights, self.offsets, np.zeros(len(self.rows))
         if posterior is not None:
-            assert posterior.score_variances is not None
-            _, inside = padded_index(offsets, np.arange(len(offsets) - 1))
-            xi = self._xi(posterior.weights, posterior.score_variances[inside])
+            xi = self._xi(posterior.weights, posterior.score_variances)
         curvature = bound_curvature(xi)
         targets, weight = self.signs / (4.0 * curvature), 2.0 * weights * curvature
         data = TaskRows.of(self.rows, targets, weight, offsets)
@@ -89,7 +86,7 @@ def summed_bound(
 ) -> Bound:
     """Bound of all tasks, from the sums of each."""
     sums = GramDatafit(gram, moment, np.zeros(len(gram)))
-    return Bound(TaskGrams(sums), float(constant.sum()), float(weight.sum()))
+    return Bound(TaskRows.of_grams(sums), float(constant.sum()), float(weight.sum()))
 
 
 def bound_constant(weights: Array, xi: Array) -> Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..arrays import asarray_like, on_device, to_numpy
 from ..arrays.blocks import single_blas
 from ..linear import OutputColumns
 from ..rows.observations import Observations
+from .intervals_mixin import PredictiveVariance
 from .likelihoods import NOISE_WEIGHT
 from .logistic_bound import ClassRows
 from .population import Population
@@ -73,20 +75,38 @@ def adapted(model: HierarchicalModel, data: Observations, columns: OutputColumns
     grown._priors = priors
     grown._set_linear(linear.joined(data.tasks, columns, new_columns))
     if "_spread" in vars(model):
-        grown._spread = model._spread.joined(found.covariances, found.noise)
+        grown._spread = _spread_with(model._spread, found, whole)
     return grown
+
+
+def _spread_with(known: Any, found: NewTasks, population: Population) -> Any:
+    """Variances of predictions, of new tasks too, in the form that they have."""
+    if isinstance(known, PredictiveVariance):
+        return known.joined(found.covariances, found.noise)
+    parts = [known.rows]
+    rows = np.sqrt(population.obs.weights)[:, None] * population.dense
+    for noise, ends in zip(found.noise, pairwise(population.obs.offsets), strict=True):
+        own = rows[slice(*ends)]
+        total = known.covariance.times(own) @ own.T + noise * np.eye(len(own))
+        parts.append(np.linalg.cholesky(np.linalg.inv(total)).T @ own)
+    offsets = np.append(known.offsets, known.offsets[-1] + population.obs.offsets[1:])
+    noise = np.concatenate([known.noise[:-1], found.noise, known.noise[-1:]])
+    return replace(known, rows=np.concatenate(parts), offsets=offsets, noise=noise)
 
 
 def infer_new(
     population: Population,
     prior: Any,
-    common: tuple[np.ndarray, np.ndarray],
+    common: tuple[np.ndarray, np.ndarray | None],
     classification: bool,
     heteroscedastic: bool,
 ) -> NewTasks:
     """Posterior of the weights of each column, given mean and covariance of the common effects."""
     mean, covariance = common
-    values, basis = np.linalg.eigh(covariance + prior.covariance.matrix)
+    total = prior.covariance.matrix
+    if covariance is not None:
+        total = total + covariance
+    values, basis = np.linalg.eigh(total)
     root = basis * np.sqrt(np.maximum(values, 0.0))
     if classification:
         obs = population.obs

@@ -17,10 +17,10 @@ from ..rows.design import Design
 from ..rows.observations import Observations
 from .likelihoods import Bernoulli
 from .logistic_bound import ClassRows
-from .task_data import TaskData, TaskGrams, TaskRows
+from .task_data import TaskRows
 
-FEW_ROWS = 1.5
-"""Features over rows a task from which rows are faster; see benchmarks/bench_row_posterior.md."""
+FEW_ROWS = 1.0
+"""Features over rows a task from which there are fewer rows than columns in a root of the sums."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,15 +88,15 @@ class Population:
         return rows_datafit(self.obs, self.units, loss)
 
     @cached_property
-    def task_data(self) -> TaskData:
+    def task_data(self) -> TaskRows:
         """Second moments or rows of every task."""
         obs = self.obs
-        if self._few_rows and not obs.complete:
+        if self._few_rows:
             return TaskRows.of(self.dense, self.target, obs.weights, obs.offsets)
         sums = self.sums
         if on_device(sums.gram):
             sums = GramDatafit(*map(to_numpy, (sums.gram, sums.moment, sums.energy)))
-        return TaskGrams(sums)
+        return TaskRows.of_grams(sums)
 
     @cached_property
     def bernoulli(self) -> Bernoulli:

@@ -1,14 +1,15 @@
-r"""Rows of all tasks, as second moments or as they are, and the posterior from either.
+r"""Rows of all tasks, in blocks of tasks of like size.
 
 .. math:: y_t = \tilde X_t (β + u_t) + e_t, \quad u_t \sim N(0, B), \quad e_t \sim N(0, σ_t^2 I),
     \quad β \sim N(0, v I) \text{ or fixed}
 
-with the intercept as the last column of ``X̃``. ``β`` is integrated out too, so that its uncertainty
-counts (restricted likelihood). All tasks are worked on in one batch.
+with the intercept as the last column of ``X̃``. Of a task with more rows than columns a root of its
+second moments says the same: as many rows as there are columns, and the squares beyond them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,186 +17,166 @@ import numpy as np
 
 from ..arrays import padded_index
 from ..datafits.gram_datafit import GramDatafit
-from .posterior import CommonEffects, Posterior, Prior, restricted_likelihood
 
-MAX_CELLS = 2**22
+MIN_ESTIMABLE = 1e-10
+"""Smallest eigenvalue of the rows' Gram, over the largest, that determines a direction."""
+BLOCK_CELLS = 2**22
+"""Numbers in a block at most, but for a task that is larger by itself."""
+PADDING = 1.3
+"""Longest task of a block over the shortest."""
 
 
 @dataclass(frozen=True, eq=False)
-class TaskGrams:
-    """Second moments of each task: ``q³`` operations a task."""
+class RowBlock:
+    """Some tasks with their rows and targets, padded with zeros."""
 
-    sums: GramDatafit
+    tasks: np.ndarray
+    rows: np.ndarray  # (T, m, q), the intercept's column last
+    targets: np.ndarray  # (T, m)
+    index: np.ndarray  # number of each row, -1 where there is none
 
     @cached_property
-    def gram(self) -> np.ndarray:
-        """Second moments of the rows of each task, ``(T, q, q)``."""
-        tasks, size = self.sums.moment.shape
-        return np.broadcast_to(self.sums.gram, (tasks, size, size))
+    def flat(self) -> np.ndarray:
+        """Rows of all tasks."""
+        return self.rows.reshape(-1, self.rows.shape[2])
+
+    @cached_property
+    def ones(self) -> np.ndarray:
+        """The intercept's column, ``(T, m)``."""
+        return np.ascontiguousarray(self.rows[:, :, -1])
+
+    @cached_property
+    def kernel(self) -> np.ndarray:
+        """Products of the rows of each task with each other, without the intercept."""
+        return self.rows @ np.swapaxes(self.rows, 1, 2) - self.level
 
     @property
-    def counts(self) -> np.ndarray:
-        """Weight of each task's rows."""
-        return self.gram[:, -1, -1]
+    def level(self) -> np.ndarray:
+        """Products of the intercept's column."""
+        return self.ones[:, :, None] * self.ones[:, None, :]
 
-    @property
-    def energy(self) -> float:
-        """Weighted sum of squared targets."""
-        return self.sums.total_energy
+    def times(self, matrix: np.ndarray) -> np.ndarray:
+        """Rows times a matrix or vector in common."""
+        return (self.flat @ matrix).reshape(*self.rows.shape[:2], *matrix.shape[1:])
 
-    @property
-    def pooled_gram(self) -> np.ndarray:
-        """Second moments of the rows of all tasks."""
-        return np.asarray(self.sums.gram.sum(axis=0))
+    def spread(self, slopes: np.ndarray, intercept: float) -> np.ndarray:
+        """``X diag X̃ᵀ``, for the variances of slopes, one in common or of each."""
+        if np.ptp(slopes) > 0.0:
+            return (self.rows * np.append(slopes, intercept)) @ np.swapaxes(self.rows, 1, 2)
+        level = intercept * self.level
+        return level + slopes[0] * self.kernel if slopes[0] != 0.0 else level
 
-    def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
-        """Covariances of the weights of every task, ``(T, q, q)``."""
-        assert posterior.covariances is not None
-        return posterior.covariances
+    def effect_sums(self, weights: np.ndarray) -> np.ndarray:
+        """``x_jᵀ W x_j`` of each slope's column, summed over tasks."""
+        product = (weights @ self.rows).reshape(self.flat.shape)
+        return np.einsum("ij,ij->j", product, self.flat)[:-1]
 
-    def infer(self, prior: Prior, directions: np.ndarray) -> Posterior:
-        """Posterior of all effects, the fixed ones in their estimable directions."""
-        tasks, size = self.sums.moment.shape
-        root = prior.covariance.root
-        width = root.shape[1]
-        precision = 1.0 / prior.noise
-        scaled = precision[:, None, None] * self.gram
-        flat = scaled.reshape(tasks * size, size)
-        inner = np.eye(width) + root.T @ (flat @ root).reshape(tasks, size, width)
-        inverse = np.linalg.inv(inner)
-        within = root @ inverse @ root.T
-        shrink = within @ scaled  # V A / σ²
-        moment = precision[:, None] * self.sums.moment
-        known = (within @ moment[:, :, None])[:, :, 0]
-        # Fixed effects: from what the random ones leave of the rows of each task.
-        stiff = scaled.sum(axis=0) - flat.T @ shrink.reshape(tasks * size, size)
-        right = moment.sum(axis=0) - flat.T @ known.ravel()
-        common = CommonEffects.solve(stiff, right, prior, directions)
-        mean, covariance = common.mean, common.covariance
-        gap = moment - (scaled @ mean[:, None])[:, :, 0]
-        latent = (inverse @ (gap @ root)[:, :, None])[:, :, 0]
-        effects = latent @ root.T
-        spread = shrink @ covariance  # minus the covariance of u_t and β
-        around = within + spread @ np.swapaxes(shrink, 1, 2)
-        total = around + covariance - spread - np.swapaxes(spread, 1, 2)
-        weights = mean + effects
-        image = (self.gram @ weights[:, :, None])[:, :, 0]
-        errors = self.sums.energy + np.einsum("tq,tq->t", weights, image - 2.0 * self.sums.moment)
-        # As sums of squares: a difference of large numbers would lose it where the noise is small.
-        quadratic = float(precision @ errors) + float(np.vdot(latent, latent))
-        outer = effects[:, :, None] * effects[:, None, :] + around
-        return Posterior(
-            restricted_likelihood(prior, self.counts, inner, common, quadratic),
-            mean,
-            covariance,
-            effects,
-            total,
-            moments=outer.sum(axis=0),
-            squares=errors + np.einsum("tqr,tqr->t", self.gram, total),
-            # E[u (c - A β)] and E[A ∘ u uᵀ].
-            slope=np.einsum("tq,tq->q", effects, gap) + np.einsum("tqr,tqr->q", scaled, spread),
-            stiffness=np.einsum("tqr,tqr->qr", scaled, outer),
-        )
+    def effect_squares(self, weights: np.ndarray) -> np.ndarray:
+        """The same, squared for each task."""
+        forms = np.einsum("tmq,tmq->tq", weights @ self.rows, self.rows)
+        return np.einsum("tq,tq->q", forms, forms)[:-1]
 
 
 @dataclass(frozen=True, eq=False)
 class TaskRows:
-    """Rows and targets of every task, times the roots of their weights, padded with zeros."""
+    """Rows and targets of every task, times the roots of their weights."""
 
-    rows: np.ndarray  # (T, m, q), the intercept's ones last
-    targets: np.ndarray
+    blocks: Sequence[RowBlock]
+    counts: np.ndarray  # weight of each task's rows
+    rest: np.ndarray  # squares of each task's targets that no row has a part in
+    n_rows: int  # rows in the order of the blocks' index
 
     @classmethod
     def of(
         cls, rows: np.ndarray, target: np.ndarray, weights: np.ndarray, offsets: np.ndarray
     ) -> TaskRows:
-        """Pad rows that come task by task."""
-        root = np.sqrt(weights)
-        return cls(padded(root[:, None] * rows, offsets), padded(root * target, offsets))
+        """Rows that come task by task."""
+        root, sizes = np.sqrt(weights), np.diff(offsets)
+        rows, target = root[:, None] * rows, root * target
+        blocks = []
+        for tasks in _batches(sizes, rows.shape[1]):
+            index, inside = padded_index(offsets, tasks)
+            block, values = rows[index], target[index]
+            block[~inside], values[~inside] = 0.0, 0.0
+            blocks.append(RowBlock(tasks, block, values, np.where(inside, index, -1)))
+        codes = np.repeat(np.arange(len(sizes)), sizes)
+        counts = np.bincount(codes, weights, minlength=len(sizes))
+        return cls(blocks, counts, np.zeros(len(sizes)), len(rows))
 
-    @property
-    def counts(self) -> np.ndarray:
-        return np.einsum("tm,tm->t", self.rows[:, :, -1], self.rows[:, :, -1])
+    @classmethod
+    def of_grams(cls, sums: GramDatafit) -> TaskRows:
+        """Rows that have the second moments of those of each task."""
+        rounding = float(np.finfo(sums.gram.dtype).eps)
+        gram, moment = (np.asarray(part, dtype=float) for part in (sums.gram, sums.moment))
+        tasks, size = moment.shape
+        level = np.maximum(gram.diagonal(axis1=1, axis2=2).max(axis=1), 1e-300)
+        # Rounding would leave what is singular not quite positive.
+        raised = gram + (4.0 * size * rounding * level)[:, None, None] * np.eye(size)
+        root = np.linalg.cholesky(raised)
+        inverse = np.broadcast_to(np.linalg.inv(root), (tasks, size, size))
+        targets = (inverse @ moment[:, :, None])[:, :, 0]
+        rest = np.maximum(sums.energy - np.sum(targets**2, axis=1), 0.0)
+        rows = np.broadcast_to(np.swapaxes(root, 1, 2), (tasks, size, size))
+        counts = np.broadcast_to(gram[:, -1, -1], tasks)
+        numbers = np.arange(tasks * size).reshape(tasks, size)
+        blocks = [
+            RowBlock(part, rows[part], targets[part], numbers[part])
+            for part in _batches(np.full(tasks, size), size)
+        ]
+        return cls(blocks, counts, rest, tasks * size)
 
     @property
     def energy(self) -> float:
-        return float(np.vdot(self.targets, self.targets))
+        """Weighted sum of squared targets."""
+        return float(self.rest.sum()) + sum(float(np.sum(b.targets**2)) for b in self.blocks)
 
-    @property
-    def pooled_gram(self) -> np.ndarray:
-        flat = self.rows.reshape(-1, self.rows.shape[2])
-        return flat.T @ flat
+    @cached_property
+    def size(self) -> int:
+        """Columns, with the intercept."""
+        return self.blocks[0].rows.shape[2]
 
-    def infer(self, prior: Prior, directions: np.ndarray) -> Posterior:
-        root, (S, G, inner) = prior.covariance.root, self._scaled(prior)
-        tasks, _, size = S.shape
-        y = self.targets / np.sqrt(prior.noise)[:, None]
-        inverse = np.linalg.inv(inner)
-        flat, weighted = S.reshape(-1, size), (inverse @ S).reshape(-1, size)
-        common = CommonEffects.solve(flat.T @ weighted, weighted.T @ y.ravel(), prior, directions)
-        mean, covariance = common.mean, common.covariance
-        gap = y - S @ mean
-        left = (inverse @ gap[:, :, None])[:, :, 0]
-        latent = (left[:, None, :] @ G)[:, 0, :]
-        effects = latent @ root.T
-        U = _times(G, root.T)
-        twice = _times(S, covariance) @ np.swapaxes(S, 1, 2) @ inverse
-        outside = inverse - inverse @ twice
-        # Of the random effects I - M⁻¹ is left in the scores, of the fixed ones M⁻¹ S C Sᵀ M⁻¹.
-        spreads = 1.0 - np.diagonal(outside, axis1=1, axis2=2)
-        share = self.rows[:, :, -1] ** 2 / prior.noise[:, None]
-        quadratic = float(np.vdot(left, left)) + float(np.vdot(latent, latent))
-        slope = np.einsum("tq,tmq,tm->q", effects, S, gap, optimize=True)
-        moments, stiffness = np.zeros((2, size, size))
-        step = max(1, MAX_CELLS // size**2)
-        for first in range(0, tasks, step):
-            part = slice(first, first + step)
-            within = root @ root.T - np.swapaxes(U[part], 1, 2) @ (outside[part] @ U[part])
-            within += effects[part, :, None] * effects[part, None, :]
-            moments += within.sum(axis=0)
-            stiffness += np.einsum("tqr,tqr->qr", np.swapaxes(S[part], 1, 2) @ S[part], within)
-        return Posterior(
-            restricted_likelihood(prior, self.counts, inner, common, quadratic),
-            mean,
-            covariance,
-            effects,
-            None,
-            moments=moments,
-            squares=prior.noise * (np.einsum("tm,tm->t", left, left) + spreads.sum(axis=1)),
-            slope=slope + np.einsum("tmq,tmq->q", S, twice @ U),
-            stiffness=stiffness,
-            score_variances=np.maximum(spreads, 0.0) / np.where(share > 0.0, share, 1.0),
-        )
+    @cached_property
+    def directions(self) -> np.ndarray:
+        """Directions of fixed effects that the rows determine."""
+        pooled = sum(block.flat.T @ block.flat for block in self.blocks)
+        return estimable_directions(np.asarray(pooled))
 
-    def covariances(self, prior: Prior, posterior: Posterior) -> np.ndarray:
-        root, (S, G, inner) = prior.covariance.root, self._scaled(prior)
-        U = _times(G, root.T)
-        gain = np.swapaxes(np.linalg.solve(inner, U), 1, 2)
-        left = np.eye(S.shape[2]) - gain @ S
-        # Of the random effects given the fixed ones, and by way of these.
-        within = root @ root.T - gain @ U
-        return within + left @ posterior.mean_covariance @ np.swapaxes(left, 1, 2)
+    @cached_property
+    def kernel(self) -> np.ndarray:
+        """Products of all rows with each other, without the intercept."""
+        rows = np.concatenate([block.flat[:, :-1] for block in self.blocks])
+        return np.asarray(rows @ rows.T)
 
-    def _scaled(self, prior: Prior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows ``S`` over the noise, these by the root of ``B``, and ``I + S B Sᵀ`` (Woodbury)."""
-        S = np.sqrt(1.0 / prior.noise)[:, None, None] * self.rows
-        G = _times(S, prior.covariance.root)
-        return S, G, np.eye(S.shape[1]) + G @ np.swapaxes(G, 1, 2)
+    def in_order(self, values: Sequence[np.ndarray]) -> np.ndarray:
+        """Values of the rows of each block, as these came."""
+        found = np.zeros(self.n_rows)
+        for block, part in zip(self.blocks, values, strict=True):
+            inside = block.index >= 0
+            found[block.index[inside]] = part[inside]
+        return found
 
 
-TaskData = TaskGrams | TaskRows
-"""Rows and targets of all tasks, for normal residuals."""
+def _batches(sizes: np.ndarray, width: int) -> list[np.ndarray]:
+    """Tasks of like size, as many at a time as a block has room for."""
+    order = np.argsort(sizes, kind="stable")
+    batches, first = [], 0
+    while first < len(order):
+        least = max(int(sizes[order[first]]), 4)
+        last = int(np.searchsorted(sizes[order], PADDING * least, side="right"))
+        longest = max(int(sizes[order[max(last, first + 1) - 1]]), 1)
+        last = min(max(last, first + 1), first + max(1, BLOCK_CELLS // (longest * width)))
+        batches.append(order[first:last])
+        first = last
+    return batches
 
 
-def padded(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Values that come task by task, with an axis for the tasks, padded with zeros."""
-    index, inside = padded_index(offsets, np.arange(len(offsets) - 1))
-    table = values[index]
-    table[~inside] = 0.0
-    return table
-
-
-def _times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """Product of the rows of all tasks with one matrix."""
-    product = rows.reshape(-1, rows.shape[2]) @ matrix
-    return product.reshape(*rows.shape[:2], matrix.shape[1])
+def estimable_directions(pooled: np.ndarray) -> np.ndarray:
+    """Orthonormal directions of fixed effects, as columns, that rows of this Gram determine."""
+    size = np.sqrt(np.diagonal(pooled))
+    inverse = 1.0 / np.where(size > 0.0, size, 1.0)
+    values, basis = np.linalg.eigh(inverse[:, None] * pooled * inverse)
+    rounding = 10.0 * len(values) * float(np.finfo(pooled.dtype).eps)
+    left = values <= values[-1] * max(MIN_ESTIMABLE, rounding)
+    # Without any part in the open directions: the shortest weights of all that fit alike.
+    turned = np.linalg.qr(inverse[:, None] * basis[:, left], mode="complete")[0]
+    return turned[:, np.count_nonzero(left) :]

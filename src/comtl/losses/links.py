@@ -7,6 +7,9 @@ from typing import ClassVar
 
 from ..arrays import Array, namespace, project_simplex
 
+MAX_LOG_DEVIATION = 5.0
+"""Standard deviation of logarithms beyond which that of the target says nothing more."""
+
 
 class Link(ABC):
     """Inverse link: the mean of the target at a score.
@@ -19,6 +22,10 @@ class Link(ABC):
     @abstractmethod
     def mean(self, score: Array) -> Array:
         """Mean of the target: of labels -1 and +1 the probability of +1."""
+
+    def deviation(self, mean: Array, deviation: Array) -> Array:
+        """Standard deviation of the target, from that of what the score is compared with."""
+        return deviation
 
 
 class ClassLink(Link):
@@ -48,6 +55,11 @@ class Log(Link):
     def mean(self, score: Array) -> Array:
         xp = namespace(score)
         return xp.exp(xp.clip(score, max=0.99 * log_range(score)))
+
+    def deviation(self, mean: Array, deviation: Array) -> Array:
+        # That of a log-normal target.
+        xp = namespace(mean)
+        return mean * xp.sqrt(xp.expm1(xp.clip(deviation, max=MAX_LOG_DEVIATION) ** 2))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def tree_scores(
 ) -> str:
     """Scores that trees add to those of ``rows`` (with hinges) for ``columns`` of weights, (n, m).
 
-    All that trees see of a task is constant: coefficients of the stack below, and directions of it.
+    All that trees see of a task is constant: its level in the stack below.
     """
     task, label = targets_of(linear)
     table, shift = np.zeros((len(task), len(linear.weights.shared) + 1)), stack.blends[0].shift
@@ -41,13 +41,14 @@ def tree_scores(
     total = by_target(0.0)
     for share, one in grown:
         features = one.features
-        constants = np.zeros((len(task), 0))
-        if features.directions.size:
-            constants = (features.effects(base) - features.center) @ features.directions
+        constants, levels = [], features.of_columns(base)
+        if levels is not None:
+            constants.append(levels)
         if features.labelled:
-            constants = np.column_stack([constants, label])
-        seen = apply("Concat", repeated, below, by_target(constants), axis=2)
-        width = len(features.mean) - features.n_hinges + 1 + constants.shape[1]
+            constants.append(label)
+        parts = [repeated, *(by_target(one[:, None]) for one in constants)]
+        seen = apply("Concat", *parts, axis=2)
+        width = len(features.mean) - features.n_hinges + len(constants)
         score = by_target(one.forest.constant)
         if one.above_score:
             score = apply("Add", score, below)

@@ -32,7 +32,12 @@ def grown_stack(
             "This model was saved by a version of comtl whose stacks take no new tasks: fit it "
             "again, with the new tasks among the others."
         )
-    units = TargetScaling.of(data)
+    units = replace(TargetScaling.of(data), log=vars(old).get("loss_") == "log")
+    if units.log and not float(to_numpy(data.y).min()) > 0.0:
+        raise ValueError(
+            "The model fits logarithms of positive targets, but y has values of zero or less; fit "
+            'it again with loss="squared", and with the new tasks among the others.'
+        )
     given = replace(units.transform(data), X=old._hinges.expanded(data.X))
     model, stack = copy.copy(old), old._nonlinear
     models = {name: one for name, one in old.members_.items() if isinstance(one, TaskModel)}
@@ -49,7 +54,8 @@ def grown_stack(
     like = old._linear.weights.shared
     count = len(columns.task)
     coef = namespace(like).zeros((count, like.shape[0]), dtype=like.dtype)
-    intercepts = asarray_like(np.full(count, old._blend_shift), like, like.dtype)
+    shift = old._blend_shift + vars(old).get("_log_correction", 0.0)
+    intercepts = asarray_like(np.full(count, shift), like, like.dtype)
     for name, one in model.members_.items():
         if name in models:
             # The new columns are the last.
@@ -104,7 +110,10 @@ def held_out_errors(
         rest = _taken(replace(data, X=old._hinges.expanded(data.X)), test)
         guess = model._observation_scores(rest, model._linear.codes(rest.tasks)[rest.codes])
         own = data.codes[test]
-        errors.append(to_numpy(rest.y - guess) / units.scale[own])
+        truth = to_numpy(rest.y)
+        if units.log:
+            truth = np.log(truth) + old._log_correction
+        errors.append((truth - to_numpy(guess)) / units.scale[own])
         weights.append(to_numpy(rest.weights))
         task.append(own)
     none = [np.zeros(0)]

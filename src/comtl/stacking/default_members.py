@@ -36,7 +36,6 @@ STRUCTURES: dict[str, dict[str, Any]] = {
     "isotropic": {"structure": "isotropic"},
     "diagonal": {"structure": "diagonal"},
     "full": {"structure": "full"},
-    "full, loose": {"structure": "full", "prior_weight": 1.0},
     "full, own noise": {"structure": "full", "noise": "task"},
     # Where columns come in one unit, as scores of a principal component analysis, spread counts.
     "isotropic, as given": {"structure": "isotropic", "standardize": False},
@@ -46,10 +45,10 @@ STRUCTURES: dict[str, dict[str, Any]] = {
 HINGED = ("intercept", "isotropic", "diagonal", "full")
 MAX_HINGED_COLUMNS, MAX_TREE_COLUMNS, MIN_TREE_ROWS = 60, 500, 60
 """Columns up to which hinges and trees are tried, and rows from which trees are."""
-WARM_TASKS = 2
+WARM_TASKS = 10
 """Tasks for each number of a covariance from which folds may start at that of all rows."""
 # A slope may go with the level, also where it is the only one.
-ONE_FEATURE = ("intercept", "isotropic", "full", "full, loose", "full, own noise")
+ONE_FEATURE = ("intercept", "isotropic", "full", "full, own noise")
 KINDS: dict[str, tuple[Any, Any, Any]] = {
     "pooled": (learn_factors, baselines.PooledRegressor, baselines.PooledClassifier),
     "independent": (learn_factors, baselines.IndependentRegressor, baselines.IndependentClassifier),
@@ -150,7 +149,7 @@ def default_trees(shape: Shape) -> list[TreeMember]:
     few = shape.n_rows < MIN_TREE_ROWS or shape.n_features > MAX_TREE_COLUMNS
     if shape.sparse or shape.on_device or few:
         return []
-    return [TreeMember("trees on residuals"), TreeMember("trees", above_score=False, leaves=16)]
+    return [TreeMember("trees on residuals"), TreeMember("trees", above_score=False)]
 
 
 def reference_member(names: list[str]) -> int | None:

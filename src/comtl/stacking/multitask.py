@@ -1,8 +1,9 @@
 """The models to reach for first: stacks of many members, combined into one linear model."""
 
 import copy
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..engine.progress import Checkpoint, FitProgress, logger
 from ..hierarchical.intervals_mixin import IntervalMixin
 from ..linear import ColumnWeights, OutputColumns, Scaling
 from ..losses import Logistic, Loss, Squared
+from ..losses.links import Identity, Link, Log
 from ..models import fields as of
 from ..models.display import names_of_features
 from ..models.factor_model import adapt
@@ -34,6 +36,11 @@ from .members import FittedEstimator, Member, Shape
 from .stack import FoldRun, Stack, fit_stack
 from .stack_rows import StackRows, TargetScaling
 from .thresholds import METRICS, best_thresholds
+
+MIN_SKEWNESS = 1.0
+"""Of positive targets from which their logarithms are tried."""
+FEW_MEMBERS = ("isotropic", "isotropic, hinges")
+"""Members by whose stacks targets are compared with their logarithms."""
 
 
 @dataclass(eq=False, repr=False)
@@ -88,17 +95,37 @@ class MultitaskModel(TaskModel):
         splits = rows.splits(copy.copy(self), self.cv)
         n_jobs = None if on_device(data.X) else self.n_jobs  # or each would copy the rows
         run = FoldRun(n_jobs, Checkpoint.of(self.checkpoint, self, data), watch)
-        units = TargetScaling.of(data)
-
         hinges = self._candidate_hinges(data)
-        folds = StackRows(rows, self, hinges, units, data.classes, splits)
         shape = Shape.of(data, len(hinges.columns))
+        members = self._members(shape)
         trees = default_trees(shape) if self.form in ("auto", "trees") else []
-        prepared = folds.prepared(data)
-        stack = fit_stack(folds, prepared, self._members(shape), trees, self._loss(), run)
+
+        def stacked(log: bool, members: Sequence[Member], trees: Any) -> Stack:
+            units = replace(TargetScaling.of(data), log=log)
+            folds = StackRows(rows, self, hinges, units, data.classes, splits)
+            return fit_stack(folds, folds.prepared(data), members, trees, self._loss(), run)
+
+        error = partial(self._stack_error, stacked, members, trees[:1])
+        stack = stacked(self._takes_logarithms(data, error), members, trees)
         logger.info("weights: %s", stack.weights)
         self._keep(stack, stack.rows.prepared(data))
         run.kept.finish()
+
+    def _takes_logarithms(self, data: Observations, error: Callable[[bool], float]) -> bool:
+        """Whether logarithms of the targets are fitted."""
+        return False
+
+    def _stack_error(
+        self, stacked: Callable[..., Stack], members: Sequence[Member], trees: Any, log: bool
+    ) -> float:
+        """Squared error on held-out rows of a small stack of targets or their logarithms."""
+        few = [one for one in members if one.name in FEW_MEMBERS] or members[:1]
+        stack = stacked(log, few, trees)
+        held, score = stack.held, stack.score
+        if not log:
+            return weighted_mean((held.y - score) ** 2, held.weights)
+        guess = np.exp(score + log_correction(stack))
+        return weighted_mean((np.exp(held.y) - guess) ** 2, held.weights)
 
     def _candidate_hinges(self, data: Observations) -> Hinges:
         """Hinges to choose from."""
@@ -219,6 +246,7 @@ class MultitaskModel(TaskModel):
 
 
 @documented
+@dataclass(eq=False, repr=False)
 class MultitaskRegressor(IntervalMixin, MultitaskModel):
     r"""The best linear model of all tasks, with defaults that need no tuning.
 
@@ -240,9 +268,43 @@ class MultitaskRegressor(IntervalMixin, MultitaskModel):
     True
     """
 
+    _: KW_ONLY
+    loss: Annotated[
+        str,
+        one_of("auto", "squared", "log"),
+        Doc(
+            '"log" fits the logarithms of positive targets and predicts their means: ``coef_`` is '
+            'then of logarithms, and predictions and intervals are positive. "auto" tries it '
+            "where targets are positive and skewed, and takes what has the lower squared error on "
+            "held-out rows."
+        ),
+    ] = "auto"
+
+    @property
+    def _link(self) -> Link:
+        return Log() if self.loss_ == "log" else Identity()
+
+    def _takes_logarithms(self, data: Observations, error: Callable[[bool], float]) -> bool:
+        # One number per observation.
+        y, weights = to_numpy(data.y), to_numpy(data.weights)
+        possible = not data.multi_output and float(y.min()) > 0.0
+        if self.loss == "log" and not possible:
+            raise ValueError(
+                'loss="log" is for one column of positive targets, but y '
+                + ("has several columns" if data.multi_output else "has values of zero or less")
+                + '; use loss="squared".'
+            )
+        if self.loss != "auto" or not possible or data.on_device:
+            return self.loss == "log"
+        gap = (y - np.average(y, weights=weights)) / (y.std() or 1.0)
+        skewed = float(np.average(gap**3, weights=weights)) > MIN_SKEWNESS
+        return skewed and error(True) < error(False)
+
     def _keep(self, stack: Stack, data: Observations, *more: Any) -> None:
-        super()._keep(stack, data, *more)
         held, units = stack.held, stack.rows.units
+        self.loss_ = "log" if units.log else "squared"
+        self._log_correction = log_correction(stack) if units.log else 0.0
+        super()._keep(stack, data, -self._log_correction)
         # What tasks say of their rows, against what would be said of a task never seen.
         known, new = data.codes, np.full_like(data.codes, -1)
         gap = self._observation_scores(data, known) - self._observation_scores(data, new)
@@ -268,8 +330,25 @@ class MultitaskRegressor(IntervalMixin, MultitaskModel):
     def _bounds(
         self, X: Any, codes: np.ndarray | None, level: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        low, high = self._residuals.bounds(level)
+        low, high = (end - self._log_correction for end in self._residuals.bounds(level))
         return _by_row(low, X, codes), _by_row(high, X, codes)
+
+    def _held_out_loss(self, data: Observations, unit: float) -> float:
+        codes = self._linear.codes(data.tasks)[data.codes]
+        guess = self._link.mean(self._observation_scores(data, codes))
+        return weighted_mean(self._loss().held_out(data.y, guess, unit), data.weights)
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        # Earlier versions had no logarithms.
+        super()._restore({"loss_": "squared", "_log_correction": 0.0, **state})
+
+
+def log_correction(stack: Stack) -> float:
+    """Logarithm of the factor that makes means of exponentials those of held-out targets."""
+    held, score = stack.held, stack.score
+    top = max(float(held.y.max()), float(score.max()))
+    means = [weighted_mean(np.exp(part - top), held.weights) for part in (held.y, score)]
+    return float(np.log(means[0] / means[1]))
 
 
 def _by_row(each: np.ndarray, X: Any, codes: np.ndarray | None) -> np.ndarray:

@@ -264,8 +264,8 @@ def cross_fit(
 
     ``optional`` says what is left out then; with none done, what is not optional raises.
     """
-    # A checkpoint of other folds, hinges or members is none of this fit.
-    content = rows.hinges.columns, rows.hinges.knots, *names
+    # A checkpoint of other folds, hinges, targets or members is none of this fit.
+    content = rows.hinges.columns, rows.hinges.knots, rows.units.log, *names
     keys = {number: joblib.hash((content, rows.splits[number])) for number in folds}
     known = {n: run.kept.get(key) for n, key in keys.items() if run.kept.get(key) is not None}
     missing = [number for number in folds if number not in known]

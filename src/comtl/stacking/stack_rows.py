@@ -36,6 +36,7 @@ class TargetScaling:
     tasks: np.ndarray
     shift: np.ndarray
     scale: np.ndarray
+    log: bool = False  # whether logarithms of targets are fitted
 
     @classmethod
     def of(cls, data: Observations) -> TargetScaling:
@@ -59,6 +60,8 @@ class TargetScaling:
         """Observations of some of the tasks, with targets in their units."""
         if data.classes is not None:
             return data
+        if self.log:
+            data = replace(data, y=np.log(data.y))
         task = encode_tasks(data.tasks, self.tasks)[data.codes]
         shift, scale = (asarray_like(unit[task], data.y) for unit in (self.shift, self.scale))
         return replace(data, y=(data.y - shift) / scale)

@@ -13,18 +13,16 @@ from ..losses import Loss
 from ..saving.registry import saved
 from .members import MemberRows, Predicted
 
-MAX_ROUNDS, PATIENCE = 400, 30
+MAX_ROUNDS, PATIENCE = 400, 15
 """Most trees of a member, and rounds without a gain on held-out rows after which it ends."""
 FIRST_CHUNK = 8
 """Trees that share a quadratic model of a loss that has none; twice as many in each next one."""
 MIN_CURVATURE = 1e-2
 """Least curvature of a row in that model: smaller ones would ask for the largest steps."""
-MAX_DIRECTIONS = 8
-"""Weights of a task that trees see; of more columns only the directions that vary most."""
 MAX_BINS = 64
 """Values of a column that trees tell apart."""
 CELLS = 2**20
-SETTINGS: dict[str, Any] = {"learning_rate": 0.1, "l2_regularization": 1.0, "random_state": 0}
+SETTINGS: dict[str, Any] = {"learning_rate": 0.1, "l2_regularization": 5.0, "random_state": 0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,47 +119,30 @@ class Forest:
 @saved
 @dataclass(frozen=True, eq=False)
 class TreeFeatures:
-    """What trees see: the columns of X, the score below, and leading weights of the task."""
+    """What trees see: the columns of X, and the level of the task at the mean row.
+
+    The score below and the slopes of the task made trees worse (benchmarks/bench_trees.md).
+    """
 
     n_hinges: int  # columns behind those of X that trees have no use for
-    mean: np.ndarray  # of the columns, and their spread
-    spread: np.ndarray
-    center: np.ndarray  # mean of the tasks' effects
-    directions: np.ndarray  # (q, d) of the effects: the level at the mean row, and slopes
+    mean: np.ndarray  # of all columns
     labelled: bool = False  # whether targets have classes beyond two
 
     @classmethod
-    def of(cls, n_hinges: int, rows: MemberRows, base: Predicted) -> TreeFeatures:
-        """Features by the rows and coefficients of the stack below."""
-        X, labelled = rows.X, bool(rows.label.any())
-        mean, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
-        if base.table is None:
-            return cls(n_hinges, mean, spread, np.zeros(0), np.zeros((0, 0)), labelled)
-        size = len(mean) + 1
-        found = cls(n_hinges, mean, spread, np.zeros(size), np.eye(size), labelled)
-        effects = found.effects(base)
-        center = effects.mean(axis=0)
-        directions = np.eye(len(center))
-        if len(center) > MAX_DIRECTIONS + 1:
-            _, basis = np.linalg.eigh(np.cov(effects[:, 1:].T))
-            leading = basis[:, : -MAX_DIRECTIONS - 1 : -1]
-            directions = np.zeros((len(center), MAX_DIRECTIONS + 1))
-            directions[0, 0], directions[1:, 1:] = 1.0, leading
-        return replace(found, center=center, directions=directions)
+    def of(cls, n_hinges: int, rows: MemberRows) -> TreeFeatures:
+        """Features by the rows of a fit."""
+        return cls(n_hinges, rows.X.mean(axis=0, dtype=np.float64), bool(rows.label.any()))
 
-    def effects(self, base: Predicted) -> np.ndarray:
-        """Level of each column of weights at the mean row, and its slopes by spreads."""
-        assert base.table is not None
-        table = base.table()
-        coef, intercepts = table[:, :-1], table[:, -1]
-        return np.column_stack([intercepts + coef @ self.mean, coef * self.spread])
+    def of_columns(self, base: Predicted) -> np.ndarray | None:
+        """What trees see of each column of weights of the stack below, if it has any."""
+        return None if base.table is None else base.table() @ np.append(self.mean, 1.0)
 
     def __call__(self, rows: MemberRows, base: Predicted) -> np.ndarray:
         """Features of targets."""
         X = rows.X if rows.row is None else rows.X[rows.row]
-        parts = [X[:, : X.shape[1] - self.n_hinges], base.score]
-        if base.table is not None and self.directions.size:
-            parts.append(((self.effects(base) - self.center) @ self.directions)[base.column])
+        parts, levels = [X[:, : X.shape[1] - self.n_hinges]], self.of_columns(base)
+        if levels is not None:
+            parts.append(levels[base.column])
         if self.labelled:
             parts.append(rows.label)
         return np.column_stack(parts).astype(np.float64, copy=False)
@@ -190,7 +171,7 @@ class TreeMember:
         held_base: Predicted,
     ) -> np.ndarray:
         """Scores of rows held out after each round, until these gain no more, ``(n, rounds)``."""
-        features = TreeFeatures.of(n_hinges, rows, base)
+        features = TreeFeatures.of(n_hinges, rows)
         offset, start = self.offset(loss, rows, base), self.offset(loss, held, held_base)
         scores = np.zeros(len(held.y)) + start
         found = [scores]
@@ -250,7 +231,7 @@ class TreeMember:
 
     def fit(self, loss: Loss, n_hinges: int, rows: MemberRows, base: Predicted) -> FittedTrees:
         """Fit to all targets."""
-        features = TreeFeatures.of(n_hinges, rows, base)
+        features = TreeFeatures.of(n_hinges, rows)
         table = features(rows, base)
         bins = Bins.of(table)
         codes, offset = bins(table), self.offset(loss, rows, base)
