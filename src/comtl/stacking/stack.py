@@ -119,7 +119,7 @@ class Stack:
     @cached_property
     def predicted(self) -> Predicted:
         """What this stack predicts of the held-out targets."""
-        names = [*(one.name for one in (*self.members, *self.trees))]
+        names = [one.name for one in self.members] + [one.name for one in self.trees]
         return self.blends[-1](self.held.predicted(names))
 
     @property
@@ -173,6 +173,10 @@ class Stack:
             scores.append(path[:, best])
         columns = np.column_stack(scores)
         (rest, *shares), shift = blend(self.loss, columns, held.y, held.weights, 0)
+        # Trees above a score add to it: what it has of their weight is the stack's below.
+        above = [one.above_score for one in trees]
+        rest += float(np.dot(shares, above))
+        columns -= np.append(False, above) * scores[0][:, None]
         shares = [*(rest * share for share in below.weights.values()), *shares]
         names = [*below.weights, *(one.name for one in trees)]
         found = Blend.of(names, shares, shift + rest * below.shift)
