@@ -22,7 +22,7 @@ from ..phrases import warn_caller
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from ..saving.registry import saved
-from .blending import MIN_GAIN_SE, Blend, blend, mean_and_se
+from .blending import MIN_GAIN_SE, Blend, blend, mean_and_se, row_counts
 from .default_members import reference_member
 from .members import Fitted, Member, MemberRows, Predicted, Shared
 from .stack_rows import StackRows
@@ -191,7 +191,8 @@ class Stack:
         starts = np.cumsum([0, *(one.shape[0] for one in X)])
         row, tasks = held.row + starts[self.fold], self.rows.units.tasks
         whole = np.concatenate(X)
-        rows = MemberRows(whole, row, held.task, held.label, tasks, held.y, held.weights)
+        weights = row_counts(held.weights)
+        rows = MemberRows(whole, row, held.task, held.label, tasks, held.y, weights)
         return rows, self.predicted
 
 
@@ -281,7 +282,8 @@ def cross_fit(
             for number, part in run.watch.iterate(parts, "fold", more=lambda one: [one[0]] != last):
                 known[number] = part
                 run.kept.save(keys[number], part)
-                logger.info("fold %d of %d done", number + 1, len(rows.splits))
+                of = f" of the {optional}" if optional else ""
+                logger.info("fold %d of %d%s done", number + 1, len(rows.splits), of)
     except KeyboardInterrupt:
         done = len(known) + folds[0]
         if not run.watch.is_root or not (done or optional):

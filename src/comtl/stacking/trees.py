@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..losses import Loss
 from ..saving.registry import saved
@@ -187,7 +188,8 @@ class TreeFeatures:
 
     def __call__(self, rows: MemberRows, base: Predicted) -> np.ndarray:
         """Features of targets."""
-        X = rows.X if rows.row is None else rows.X[rows.row]
+        X = rows.X.toarray() if sparse.issparse(rows.X) else rows.X
+        X = X if rows.row is None else X[rows.row]
         parts = [X[:, : X.shape[1] - self.n_hinges], base.score]
         if base.table is not None and self.directions.size:
             parts.append(((self.effects(base) - self.center) @ self.directions)[base.column])
