@@ -60,9 +60,9 @@ def estimators() -> dict[str, tuple[Any, Any]]:
         "clusters": (tri(2, 2, task_penalty="clusters", random_state=0), Y),
         "l1": (two(2, feature_penalty="l1", task_penalty="nonnegative", random_state=0), Y),
         "simplex": (tri(2, 2, core_penalty="l1", task_penalty="simplex", random_state=0), Y),
-        "hinges": (comtl.MultitaskRegressor(cv=2, basis="hinges"), BENT),
+        "hinges": (comtl.MultitaskRegressor(cv=2, form="hinges"), BENT),
         "hinges-threshold": (
-            comtl.MultitaskClassifier(cv=2, basis="hinges", threshold="macro_f1"),
+            comtl.MultitaskClassifier(cv=2, form="hinges", threshold="macro_f1"),
             np.where(BENT > 1.0, "yes", "no"),
         ),
         "folds": (comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=folds), Y),
