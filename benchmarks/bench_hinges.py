@@ -154,8 +154,8 @@ def line(name: str, size: str, found: list[FormOutcome]) -> str:
 
 HEAD = """# Choice between linear terms and hinges
 
-Test error of the linear model (`form="linear"`; RMSE, for sarcos relative to the standard deviation of
-each torque, for classes the log loss), and its change in per cent with hinges: always, where the
+Test error of the linear model (`form="linear"`; RMSE, for sarcos relative to the standard deviation
+of each torque, for classes the log loss), and its change in per cent with hinges: always, where the
 out-of-fold loss is lower at all, and where it is lower by more than 0.5, 1 or 2 standard errors of
 the paired difference of row losses. In brackets how often hinges were chosen. The last column has
 the gain of each split over its standard error. The same two fits are used for all rules."""

@@ -1,4 +1,4 @@
-"""The models to reach for first: stacks of many members, combined into one linear model."""
+"""The models to reach for first: stacks of many members, combined into one model."""
 
 import copy
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The stack: members on folds, their weights, level by level."""
+"""The stack: members on folds and their weights, and trees above them."""
 
 from __future__ import annotations
 
