@@ -142,7 +142,7 @@ class MultitaskModel(TaskModel):
         linear = {name: one.linear for name, one in models.items()}
         for name, one in linear.items():
             if one is not None:
-                coef[:, : len(one.shared)] += weights[name] * one.coef
+                coef[:, : one.shared.shape[0]] += weights[name] * one.coef
                 intercepts += weights[name] * one.intercepts
         whole = stack.rows.units.inverse_transform(coef, intercepts, columns.task)
         design = Design.standardized(data.X, xp.ones(data.X.shape[0], dtype=data.X.dtype))
