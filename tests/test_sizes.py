@@ -9,16 +9,16 @@ import comtl
 
 SOURCE = Path(comtl.__file__).parent
 BUDGET = {
-    "top": 1539,
-    "arrays": 935,
+    "top": 1566,
+    "arrays": 936,
     "baselines": 993,
     "batches": 756,
-    "cli": 950,
+    "cli": 972,
     "datafits": 1075,
     "datasets": 294,
     "distributed": 1479,
     "engine": 1636,
-    "evaluation": 551,
+    "evaluation": 452,
     "hierarchical": 1757,
     "losses": 517,
     "models": 2136,
@@ -27,8 +27,8 @@ BUDGET = {
     "saving": 691,
     "show": 1409,
     "solvers": 397,
-    "stacking": 1551,
-    "tables": 1816,
+    "stacking": 2109,
+    "tables": 1827,
 }
 """Lines of each package; "top" are the modules beside the packages."""
 SLACK = 40, 0.03
