@@ -9,26 +9,26 @@ import comtl
 
 SOURCE = Path(comtl.__file__).parent
 BUDGET = {
-    "top": 1562,
+    "top": 1589,
     "arrays": 936,
     "baselines": 993,
     "batches": 756,
-    "cli": 950,
+    "cli": 971,
     "datafits": 1075,
     "datasets": 294,
     "distributed": 1479,
     "engine": 1636,
-    "evaluation": 551,
+    "evaluation": 453,
     "hierarchical": 2463,
-    "losses": 517,
+    "losses": 529,
     "models": 2162,
     "penalties": 732,
     "rows": 1774,
     "saving": 691,
-    "show": 1760,
+    "show": 1751,
     "solvers": 397,
-    "stacking": 2433,
-    "tables": 1816,
+    "stacking": 2504,
+    "tables": 1822,
 }
 """Lines of each package; "top" are the modules beside the packages."""
 SLACK = 40, 0.03

@@ -71,7 +71,7 @@ def to_onnx(model: TaskModel) -> Any:
         if trees is not None:
             size = graph.apply("Shape", scores)
             columns = graph.apply("Expand", np.arange(weights.n_columns), size)
-            added = tree_scores(graph.apply, trees, model._linear, rows, columns)
+            added = tree_scores(graph.apply, trees, model._linear, columns)
             scores = graph.apply("Add", scores, added)
     else:
         if len(model.tasks_) > 1 or model.task_column is not None:
@@ -128,7 +128,7 @@ def _scores(
     scores = graph.apply("Add", total, offsets)
     if trees is not None:
         wanted = codes if several else graph.apply("Unsqueeze", codes, one)
-        added = tree_scores(graph.apply, trees, model._linear, rows, wanted)
+        added = tree_scores(graph.apply, trees, model._linear, wanted)
         scores = graph.apply(
             "Add", scores, added if several else graph.apply("Squeeze", added, one)
         )

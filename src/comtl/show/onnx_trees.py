@@ -16,27 +16,21 @@ LAST = np.array([-1], np.int64)
 
 
 def tree_scores(
-    apply: Callable[..., str], stack: FittedStack, linear: LinearTasks, rows: str, columns: str
+    apply: Callable[..., str], stack: FittedStack, linear: LinearTasks, columns: str
 ) -> str:
-    """Scores that trees add to those of ``rows`` (with hinges) for ``columns`` of weights, (n, m).
+    """Scores that trees add to those of rows for ``columns`` of weights, (n, m).
 
     All that trees see of a task is constant: its level in the stack below.
     """
     task, label = targets_of(linear)
-    table, shift = np.zeros((len(task), len(linear.weights.shared) + 1)), stack.blends[0].shift
     base, grown = stack.below(linear), _trees(stack)
-    if base.table is not None:
-        table = base.table()
 
     def by_target(values: np.ndarray | float) -> str:
         """Constants of the column of each target, (n, m, d)."""
         each = np.zeros((len(task), 1)) + values
         return apply("Gather", each, columns, axis=0)
 
-    row, bare = (apply("Unsqueeze", one, np.ones(1, np.int64)) for one in (rows, "X"))
-    products = apply("Mul", by_target(table[:, :-1]), row)
-    below = apply("ReduceSum", products, LAST, keepdims=1)
-    below = apply("Add", below, by_target(table[:, -1:] + shift))
+    bare = apply("Unsqueeze", "X", np.ones(1, np.int64))
     repeated = apply("Add", bare, by_target(0.0))
     total = by_target(0.0)
     for share, one in grown:
@@ -46,13 +40,10 @@ def tree_scores(
             constants.append(levels)
         if features.labelled:
             constants.append(label)
-        parts = [repeated, *(by_target(one[:, None]) for one in constants)]
+        parts = [repeated, *(by_target(values[:, None]) for values in constants)]
         seen = apply("Concat", *parts, axis=2)
         width = len(features.mean) - features.n_hinges + len(constants)
-        score = by_target(one.forest.constant)
-        if one.above_score:
-            score = apply("Add", score, below)
-        score = _with_forest(apply, one.forest, seen, width, score)
+        score = _with_forest(apply, one.forest, seen, width, by_target(one.forest.constant))
         total = apply("Add", total, apply("Mul", score, np.array(share)))
     units = np.append(stack.scale, stack.scale.mean())[task]
     return apply("Squeeze", apply("Mul", total, by_target(units[:, None])), LAST)

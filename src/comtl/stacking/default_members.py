@@ -30,7 +30,12 @@ RANK = 15
 PENALTIES = (0.03, 0.3, 3.0)
 RIDGES = (10.0, 30.0)
 RELATED, NOISES = (1, 3), (1.0, 3.0, 10.0, 30.0)
-TEXT = {"standardize": False, "loss": "squared", "smoothing": 10.0, "alpha_task": 1.0}
+TEXT: dict[str, Any] = {
+    "standardize": False,
+    "loss": "squared",
+    "smoothing": 10.0,
+    "alpha_task": 1.0,
+}
 STRUCTURES: dict[str, dict[str, Any]] = {
     "intercept": {"structure": "intercept"},
     "isotropic": {"structure": "isotropic"},
@@ -76,8 +81,8 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
     wide = is_wide(P, T)
     # Columns of text are of one scale as they are.
     text = wide and shape.sparse
-    scaled = {"standardize": not text}
-    plain = {"alpha": 1.0, "random_state": 0, **scaled}
+    scaled: dict[str, Any] = {"standardize": not text}
+    plain: dict[str, Any] = {"alpha": 1.0, "random_state": 0, **scaled}
     members = [member("pooled", "pooled", **plain)]
     related = wide and has_room(P, T)
     if T > 1 and not related and P <= DENSE_SIDE:
@@ -85,7 +90,7 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
     if not wide:
         few = _work(P, T) > LITTLE_WORK
         # Guesses gain by shrinking what tasks have in common: benchmarks/bench_shrinking.md.
-        common = {"shrink_common": True, "max_iter": FEWER_STEPS if few else STEPS}
+        common: dict[str, Any] = {"shrink_common": True, "max_iter": FEWER_STEPS if few else STEPS}
         members += [
             member("hierarchical", name, **STRUCTURES[name], **common)
             for name in _structures(P, shape.n_tasks)
@@ -109,7 +114,7 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
         ]
     if text:
         return [*members, member("bifactor", "bifactor", n_components=10, random_state=0, **TEXT)]
-    ranked = {"n_components": RANK, "random_state": 0}
+    ranked: dict[str, Any] = {"n_components": RANK, "random_state": 0}
     return members + [
         member(kind, f"{kind} {alpha:g}", alpha_task=alpha, **ranked)
         for kind, penalties in (("bifactor", PENALTIES), ("factored", RIDGES))

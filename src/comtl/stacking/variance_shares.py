@@ -16,7 +16,6 @@ from scipy import sparse
 from ..linear import LinearTasks
 from .fitted_stack import FittedStack, targets_of
 from .members import MemberRows
-from .trees import FittedTrees
 
 PARTS = ("common linear", "own linear", "nonlinear")
 
@@ -48,7 +47,7 @@ class VarianceShares:
 
     def _variances(self, X: Any, lines: Any, columns: np.ndarray, means: np.ndarray) -> np.ndarray:
         """Variance of each part; of what the linear ones share each has half."""
-        straight, common = (self._linear_part(lines, each) for each in (columns, means))
+        straight, common = (self.linear.extended.scores(lines, each) for each in (columns, means))
         own, rest = straight - common, self._scores(X, columns) - straight
         if self.stack is not None:
             seen = np.column_stack([X[:, : X.shape[1] - self.n_hinges], own])
@@ -59,39 +58,18 @@ class VarianceShares:
         both = float(np.mean((common - common.mean()) * (own - own.mean())))
         return np.array([np.var(common) + both, np.var(own) + both, np.var(rest)])
 
-    def _linear_part(self, X: Any, columns: np.ndarray) -> np.ndarray:
-        """Score of each row by linear members, also where trees stand above them."""
-        scores: np.ndarray = self.linear.extended.scores(X, columns)
-        if self.stack is None:
-            return scores
-        rows, units = self._targets(X, columns)
-        below, weights = self.stack.members[0], self.stack.blends[-1].weights
-        base = self.stack.blends[0]({name: one.score(rows) for name, one in below.items()})
-        grown = {name: one for level in self.stack.members[1:] for name, one in level.items()}
-        above = [
-            weights.get(name, 0.0)
-            for name, one in grown.items()
-            if isinstance(one, FittedTrees) and one.above_score
-        ]
-        return scores + units * sum(above) * base.score
-
     def _scores(self, X: Any, columns: np.ndarray) -> np.ndarray:
         """Score of each row."""
         scores: np.ndarray = self.linear.extended.scores(X, columns)
         if self.stack is None:
             return scores
-        rows, units = self._targets(X, columns)
-        predicted, weights = self.stack.predicted(rows), self.stack.blends[-1].weights
-        curved = [name for name in weights if predicted[name].table is None]
-        return scores + units * sum(weights[name] * predicted[name].score for name in curved)
-
-    def _targets(self, X: Any, columns: np.ndarray) -> tuple[MemberRows, np.ndarray]:
-        """Rows for their columns of weights, and the units of these."""
-        assert self.stack is not None
         task, label = (one[columns] for one in targets_of(self.linear))
         scale, none = self.stack.scale, np.zeros(len(columns))
         rows = MemberRows(X, None, task, label, self.linear.tasks, none, none)
-        return rows, np.append(scale, scale.mean())[task]
+        predicted, weights = self.stack.predicted(rows), self.stack.blends[-1].weights
+        curved = [name for name in weights if predicted[name].table is None]
+        units = np.append(scale, scale.mean())[task]
+        return scores + units * sum(weights[name] * predicted[name].score for name in curved)
 
 
 def trends(X: np.ndarray, values: np.ndarray) -> np.ndarray:
