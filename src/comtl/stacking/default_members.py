@@ -29,6 +29,8 @@ DIRECTIONS = (1, 2, 3, 5, 8, 12)
 RANK = 15
 PENALTIES = (0.03, 0.3, 3.0)
 RIDGES = (10.0, 30.0)
+ROUGH = {"tol": 1e-3, "max_iter": 30}
+"""Where factor models may stop: what is left to gain does not count on held-out rows."""
 RELATED, NOISES = (1, 3), (1.0, 3.0, 10.0, 30.0)
 TEXT = {"standardize": False, "loss": "squared", "smoothing": 10.0, "alpha_task": 1.0}
 STRUCTURES: dict[str, dict[str, Any]] = {
@@ -45,7 +47,7 @@ STRUCTURES: dict[str, dict[str, Any]] = {
 HINGED = ("intercept", "isotropic", "diagonal", "full")
 MAX_HINGED_COLUMNS, MAX_TREE_COLUMNS, MIN_TREE_ROWS = 60, 500, 60
 """Columns up to which hinges and trees are tried, and rows from which trees are."""
-WARM_TASKS = 10
+WARM_TASKS = 2
 """Tasks for each number of a covariance from which folds may start at that of all rows."""
 # A slope may go with the level, also where it is the only one.
 ONE_FEATURE = ("intercept", "isotropic", "full", "full, own noise")
@@ -109,7 +111,7 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
         ]
     if text:
         return [*members, member("bifactor", "bifactor", n_components=10, random_state=0, **TEXT)]
-    ranked = {"n_components": RANK, "random_state": 0}
+    ranked = {"n_components": RANK, "random_state": 0, **ROUGH}
     return members + [
         member(kind, f"{kind} {alpha:g}", alpha_task=alpha, **ranked)
         for kind, penalties in (("bifactor", PENALTIES), ("factored", RIDGES))
