@@ -1,5 +1,6 @@
 """The members of the stacked estimators: a fixed list, less what a data set has no room for."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from .. import baselines
@@ -29,6 +30,13 @@ PENALTIES = (0.03, 0.3, 3.0)
 RIDGES = (10.0, 30.0)
 RELATED, NOISES = (1, 3), (1.0, 3.0, 10.0, 30.0)
 TEXT = {"standardize": False, "loss": "squared", "smoothing": 10.0, "alpha_task": 1.0}
+ITEMS = {"shared": True, "tol": 1e-3, "random_state": 0}
+FEW_FACTORS = {"n_components": 8, "alpha_shared": 16.0, **ITEMS}
+MANY_FACTORS = {"n_components": 15, "feature_penalty": "ridge", "task_penalty": "ridge", **ITEMS}
+FEW_PENALTIES, MANY_PENALTIES = (0.015, 0.05, 0.15), (1000.0, 4000.0, 8000.0, 16000.0)
+LEVEL_PENALTY = 0.004
+"""Ratings: items have levels, as users have, and a few strong factors or many weak ones; a penalty
+of levels over that of many factors. See benchmarks/bench_indicators.md."""
 STRUCTURES: dict[str, dict[str, Any]] = {
     "intercept": {"structure": "intercept"},
     "isotropic": {"structure": "isotropic"},
@@ -63,12 +71,13 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
     P, T = shape.n_features, shape.n_columns
     wide = is_wide(P, T)
     # Columns of text are of one scale as they are.
-    text = wide and shape.sparse
-    scaled = {"standardize": not text}
+    items = wide and shape.indicators
+    text = wide and shape.sparse and not items
+    scaled: dict[str, Any] = {"standardize": False if text else "auto"}
     plain = {"alpha": 1.0, "random_state": 0, **scaled}
     members = [member("pooled", "pooled", **plain)]
     related = wide and has_room(P, T)
-    if T > 1 and not related and P <= DENSE_SIDE:
+    if T > 1 and not related and not items and P <= DENSE_SIDE:
         members.append(member("independent", "independent", **plain))
     if not wide:
         few = _work(P, T) > LITTLE_WORK
@@ -81,6 +90,8 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
         ]
     if min(P, T) < 2:
         return members
+    if items:
+        return members + [member("bifactor", name, **one) for name, one in _factors_of_items()]
     if related and shape.on_device:
         raise TypeError(
             f"X has {P} features and there are {T} tasks: some members for tables so wide work on "
@@ -102,6 +113,15 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
         for kind, penalties in (("bifactor", PENALTIES), ("factored", RIDGES))
         for alpha in penalties
     ]
+
+
+def _factors_of_items() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Names and settings of models of ratings."""
+    for alpha in FEW_PENALTIES:
+        yield f"few factors {alpha:g}", {"alpha_task": alpha, **FEW_FACTORS}
+    for alpha in MANY_PENALTIES:
+        levels = {"alpha_task": alpha, "alpha_shared": LEVEL_PENALTY * alpha}
+        yield f"many factors {alpha:g}", {**levels, **MANY_FACTORS}
 
 
 def reference_member(names: list[str]) -> int | None:

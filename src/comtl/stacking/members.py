@@ -11,19 +11,24 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Array, is_device_sparse, on_device, take, take_pairs
-from ..engine.problem import Problem
+from ..arrays import Array, is_device_sparse, namespace, on_device, take, take_pairs
+from ..arrays.blocks import RowBlocks
+from ..engine.problem import Problem, row_weights
 from ..hierarchical.coregionalised import CentredProblem, CoregionalisedRidge
 from ..hierarchical.hierarchical_estimators import HierarchicalModel, groups_of, populations_of
 from ..hierarchical.population import Population
 from ..linear import ColumnWeights, OutputColumns
 from ..losses import Loss
 from ..models.task_model import TaskModel
+from ..rows.design import Scale, column_extent
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from ..saving.registry import saved
 
 Made = TypeVar("Made")
+NAMED, ONE_VALUE = 5, 0.99
+"""Entries a row at most, and share of the columns that hold one value, at least, where rows name
+things rather than words of a text; see benchmarks/bench_indicators.md."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class Shape:
     n_tasks: int
     sparse: bool = False
     on_device: bool = False
+    indicators: bool = False  # whether each row names a few of many things, such as an item
 
     @classmethod
     def of(cls, data: Observations, further: int = 0) -> Shape:
@@ -43,7 +49,17 @@ class Shape:
         largest = max(map(len, groups_of(columns)))
         is_sparse = sparse.issparse(data.X) or is_device_sparse(data.X)
         features = data.n_features + further
-        return cls(features, len(columns.task), largest, is_sparse, on_device(data.X))
+        named = is_sparse and names_things(data)
+        return cls(features, len(columns.task), largest, is_sparse, on_device(data.X), named)
+
+
+def names_things(data: Observations) -> bool:
+    """Whether sparse rows hold a few entries each, in columns of one value but for a few."""
+    if data.nnz > NAMED * data.n_rows:
+        return False
+    extent = column_extent(RowBlocks(data.X), row_weights(data))
+    single = extent[1, ...] + extent[2, ...] <= 0.0  # least and largest are one
+    return int(namespace(single).count_nonzero(single)) >= ONE_VALUE * data.n_features
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,15 +171,26 @@ class Shared:
     @cached_property
     def population(self) -> Population:
         """Rows on standard scales."""
-        classes = self.data.classes is not None
-        data = self.data.one_vs_rest(self.columns) if classes else self.data
-        return Population.of(data, standardize=True, classification=classes)
+        return self._population("auto")
 
-    def populations(self, *, standardize: bool) -> list[Population]:
+    @cached_property
+    def as_given(self) -> Population:
+        """Rows whose columns keep their spread."""
+        return self._population(False)
+
+    def _population(self, standardize: Scale) -> Population:
+        def make() -> Observations:
+            classes = self.data.classes is not None
+            return self.data.one_vs_rest(self.columns) if classes else self.data
+
+        obs, classes = self.once(Observations, make), self.data.classes is not None
+        return Population.of(obs, standardize=standardize, classification=classes)
+
+    def populations(self, *, standardize: Scale) -> list[Population]:
         """The same, or with columns that keep their spread; beyond two classes of each class."""
 
         def make() -> list[Population]:
-            whole = self.population if standardize else self.population.evenly()
+            whole = self.population if standardize else self.as_given
             return populations_of(whole, self.columns)
 
         return self.once(("populations", standardize), make)
@@ -247,8 +274,7 @@ def learn_wide(model: CoregionalisedRidge, shared: Shared) -> None:
     """Solve for the weights of one covariance; rows, scales and relation are shared."""
 
     def make() -> CentredProblem:
-        whole = shared.population
-        return CentredProblem.of(whole if model.standardize else whole.evenly())
+        return CentredProblem.of(shared.population if model.standardize else shared.as_given)
 
     problem = shared.once((CentredProblem, model.standardize), make)
     model._solve(problem, shared.data, shared.columns)
