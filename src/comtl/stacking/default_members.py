@@ -16,7 +16,15 @@ from ..hierarchical.hierarchical_estimators import (
     too_wide,
 )
 from ..models.coclustering import BiFactorClassifier, BiFactorRegressor
-from .members import EstimatorMember, Member, Shape, learn_factors, learn_hierarchical, learn_wide
+from .members import (
+    EstimatorMember,
+    Member,
+    Shape,
+    learn_factors,
+    learn_hierarchical,
+    learn_items,
+    learn_wide,
+)
 
 STEPS, FEWER_STEPS = 40, 20
 """Steps of a member's fit, which nearly reach the top; see benchmarks/bench_roughness.md."""
@@ -33,10 +41,9 @@ TEXT = {"standardize": False, "loss": "squared", "smoothing": 10.0, "alpha_task"
 ITEMS = {"shared": True, "tol": 1e-3, "random_state": 0}
 FEW_FACTORS = {"n_components": 8, "alpha_shared": 16.0, **ITEMS}
 MANY_FACTORS = {"n_components": 15, "feature_penalty": "ridge", "task_penalty": "ridge", **ITEMS}
-FEW_PENALTIES, MANY_PENALTIES = (0.015, 0.05, 0.15), (1000.0, 4000.0, 8000.0, 16000.0)
-LEVEL_PENALTY = 0.004
-"""Ratings: items have levels, as users have, and a few strong factors or many weak ones; a penalty
-of levels over that of many factors. See benchmarks/bench_indicators.md."""
+FEW_PENALTIES, MANY_PENALTIES = (1e-5, 3e-5, 1e-4), {5.0: 4.0, 20.0: 16.0, 40.0: 32.0, 80.0: 64.0}
+"""Ratings have levels of items, with penalties of the latter values, and a few strong factors or
+many weak ones: see :func:`learn_items` and benchmarks/bench_indicators.md."""
 STRUCTURES: dict[str, dict[str, Any]] = {
     "intercept": {"structure": "intercept"},
     "isotropic": {"structure": "isotropic"},
@@ -57,6 +64,7 @@ KINDS: dict[str, tuple[Any, Any, Any]] = {
     "hierarchical": (learn_hierarchical, HierarchicalRegressor, HierarchicalClassifier),
     "related": (learn_wide, CoregionalisedRidgeRegressor, CoregionalisedRidgeClassifier),
     "bifactor": (learn_factors, BiFactorRegressor, BiFactorClassifier),
+    "items": (learn_items, BiFactorRegressor, BiFactorClassifier),
     "factored": (learn_factors, baselines.FactoredRegressor, baselines.FactoredClassifier),
 }
 
@@ -91,7 +99,7 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
     if min(P, T) < 2:
         return members
     if items:
-        return members + [member("bifactor", name, **one) for name, one in _factors_of_items()]
+        return members + [member("items", name, **one) for name, one in _factors_of_items()]
     if related and shape.on_device:
         raise TypeError(
             f"X has {P} features and there are {T} tasks: some members for tables so wide work on "
@@ -119,9 +127,9 @@ def _factors_of_items() -> Iterator[tuple[str, dict[str, Any]]]:
     """Names and settings of models of ratings."""
     for alpha in FEW_PENALTIES:
         yield f"few factors {alpha:g}", {"alpha_task": alpha, **FEW_FACTORS}
-    for alpha in MANY_PENALTIES:
-        levels = {"alpha_task": alpha, "alpha_shared": LEVEL_PENALTY * alpha}
-        yield f"many factors {alpha:g}", {**levels, **MANY_FACTORS}
+    for alpha, levels in MANY_PENALTIES.items():
+        settings = {"alpha_task": alpha, "alpha_shared": levels, **MANY_FACTORS}
+        yield f"many factors {alpha:g}", settings
 
 
 def reference_member(names: list[str]) -> int | None:

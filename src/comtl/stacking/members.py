@@ -257,13 +257,28 @@ def learn_factors(model: Any, shared: Shared) -> None:
     model._algorithm.learn(data, columns, problem=problem)
 
 
+def learn_items(model: Any, shared: Shared) -> None:
+    """Fit factors with a penalty that suits the rows, so that it means the same on a fold.
+
+    Of strong factors, whose weight rises with the rows, and with ridge of the noise in weak ones.
+    """
+    rows, sides = shared.data.weight, (shared.data.n_features, len(shared.columns.task))
+    ridge = model.feature_penalty == "ridge"
+    per_row = sum(side**0.5 for side in sides) ** 2 if ridge else rows
+    model.alpha_task *= rows * per_row / (sides[0] * sides[1])
+    learn_factors(model, shared)
+
+
+LEARN_FACTORS = learn_factors, learn_items
+
+
 def _factor_problem(loss: Loss, shared: Shared) -> Problem:
     population, columns = shared.population, shared.columns
     size = population.obs.n_features, population.obs.n_tasks
     widths = [
         one.model._algorithm.recipe(*size).ranks[0]
         for one in shared.members
-        if isinstance(one, EstimatorMember) and one.learn is learn_factors and one.model.standardize
+        if isinstance(one, EstimatorMember) and one.learn in LEARN_FACTORS and one.model.standardize
     ]
     datafit = population.datafit(loss, max(widths), len(widths))
     labels = None if columns.index is None else columns.label
