@@ -9,25 +9,25 @@ import comtl
 
 SOURCE = Path(comtl.__file__).parent
 BUDGET = {
-    "top": 1539,
-    "arrays": 935,
+    "top": 1547,
+    "arrays": 942,
     "baselines": 993,
     "batches": 756,
     "cli": 950,
     "datafits": 1075,
     "datasets": 294,
-    "distributed": 1479,
-    "engine": 1636,
+    "distributed": 1482,
+    "engine": 1638,
     "evaluation": 551,
     "hierarchical": 2274,
     "losses": 517,
-    "models": 2136,
+    "models": 2139,
     "penalties": 732,
-    "rows": 1774,
+    "rows": 1828,
     "saving": 691,
-    "show": 1409,
+    "show": 1410,
     "solvers": 397,
-    "stacking": 1551,
+    "stacking": 1621,
     "tables": 1816,
 }
 """Lines of each package; "top" are the modules beside the packages."""
