@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import scipy
@@ -21,6 +22,7 @@ from leaderboard.problems import PROBLEMS
 from comtl import MultitaskClassifier, MultitaskRegressor
 from comtl.losses import Logistic
 from comtl.stacking.blending import mean_and_se
+from comtl.stacking.stack import Stack
 from small_tables import error, tables
 
 RULES = {"lower loss": 0.0, "0.5": 0.5, "1": 1.0, "2": 2.0}
@@ -33,26 +35,23 @@ DEPTHS = {"linear": 0.0, "slightly nonlinear": 0.3, "nonlinear": 0.8}
 
 
 class Kept:
-    """Out-of-fold predictions, without a choice between bases."""
+    """Out-of-fold predictions."""
 
     def _keep(self, stack: Any, *told: Any) -> None:
         self.stack = stack
         super()._keep(stack, *told)  # type: ignore[misc]
 
-    def _bases(self, data: Any) -> Any:
-        return super()._bases(data)[-1:]  # type: ignore[misc]
-
 
 class Values(Kept, MultitaskRegressor):
-    """Regression on one basis."""
+    """Regression of one form."""
 
 
 class Classes(Kept, MultitaskClassifier):
-    """Classification on one basis."""
+    """Classification of one form."""
 
 
 @dataclass(frozen=True)
-class BasisOutcome:
+class FormOutcome:
     """Test errors without and with hinges, and gain over its standard error."""
 
     linear: float
@@ -64,20 +63,21 @@ class BasisOutcome:
         return self.ratio > least
 
     def error(self, least: float) -> float:
-        """Error of the basis that a rule chooses."""
+        """Error of the form that a rule chooses."""
         return self.hinges if self.taken(least) else self.linear
 
 
-def outcome(kind: Any, rows: tuple[Any, Any, Any], measure: Any) -> BasisOutcome:
-    """Fit both bases to the same rows; ``measure`` gives the error of a model."""
+def outcome(kind: Any, rows: tuple[Any, Any, Any], measure: Any) -> FormOutcome:
+    """Fit both forms to the same rows; ``measure`` gives the error of a model."""
     X, y, task = rows
-    fits = [kind(basis=basis).fit(X, y, task=task) for basis in (None, "hinges")]
+    with mock.patch.object(Stack, "beats", lambda *stacks: True):
+        fits = [kind(form=form).fit(X, y, task=task) for form in ("linear", "hinges")]
     plain, hinges = (fit.stack for fit in fits)
     gain, spread = mean_and_se(plain.losses - hinges.losses, plain.held.weights)
-    return BasisOutcome(*map(measure, fits), gain / spread if gain else 0.0)
+    return FormOutcome(*map(measure, fits), gain / spread if gain else 0.0)
 
 
-def small() -> Iterator[tuple[str, str, list[BasisOutcome]]]:
+def small() -> Iterator[tuple[str, str, list[FormOutcome]]]:
     """Outcomes of the small tables."""
     for name, size, splits in tables():
         found = []
@@ -92,7 +92,7 @@ def small() -> Iterator[tuple[str, str, list[BasisOutcome]]]:
         yield name, size, found
 
 
-def sets() -> Iterator[tuple[str, str, list[BasisOutcome]]]:
+def sets() -> Iterator[tuple[str, str, list[FormOutcome]]]:
     """Outcomes of two sets of the leaderboard, in its measures."""
     for name, count in (("sleepstudy", DRAWS), ("sarcos_test", LARGE_SPLITS)):
         problem, found = PROBLEMS[name], []
@@ -107,8 +107,8 @@ def sets() -> Iterator[tuple[str, str, list[BasisOutcome]]]:
         yield name, f"{len(split.X)}, {split.X.shape[1]}, {tasks}", found
 
 
-def drawn(rows: int, depth: float, seed: int, *, classes: bool) -> BasisOutcome:
-    """BasisOutcome of one simulated table."""
+def drawn(rows: int, depth: float, seed: int, *, classes: bool) -> FormOutcome:
+    """FormOutcome of one simulated table."""
     rng = np.random.default_rng([seed, rows])
     slopes = 0.5 + 0.3 * rng.standard_normal((TASKS, COLUMNS))
     levels, depths = rng.standard_normal(TASKS), depth * (1.0 + 0.3 * rng.standard_normal(TASKS))
@@ -131,7 +131,7 @@ def drawn(rows: int, depth: float, seed: int, *, classes: bool) -> BasisOutcome:
     return outcome(Classes if classes else Values, train, measure)
 
 
-def draws(*, classes: bool) -> Iterator[tuple[str, str, list[BasisOutcome]]]:
+def draws(*, classes: bool) -> Iterator[tuple[str, str, list[FormOutcome]]]:
     """Outcomes of simulated tables."""
     for name, depth in DEPTHS.items():
         for rows in CLASS_SIZES if classes else SIZES:
@@ -140,7 +140,7 @@ def draws(*, classes: bool) -> Iterator[tuple[str, str, list[BasisOutcome]]]:
             yield title, f"{rows}, {COLUMNS}, {TASKS}", found
 
 
-def line(name: str, size: str, found: list[BasisOutcome]) -> str:
+def line(name: str, size: str, found: list[FormOutcome]) -> str:
     """One row of the page."""
     linear = np.array([one.linear for one in found])
     cells = []
@@ -154,8 +154,8 @@ def line(name: str, size: str, found: list[BasisOutcome]) -> str:
 
 HEAD = """# Choice between linear terms and hinges
 
-Test error of the linear model (`basis=None`; RMSE, for sarcos relative to the standard deviation of
-each torque, for classes the log loss), and its change in per cent with hinges: always, where the
+Test error of the linear model (`form="linear"`; RMSE, for sarcos relative to the standard deviation
+of each torque, for classes the log loss), and its change in per cent with hinges: always, where the
 out-of-fold loss is lower at all, and where it is lower by more than 0.5, 1 or 2 standard errors of
 the paired difference of row losses. In brackets how often hinges were chosen. The last column has
 the gain of each split over its standard error. The same two fits are used for all rules."""
@@ -173,7 +173,7 @@ def main() -> None:
     )
     print(f"| set | rows, features, tasks | linear | always | {' | '.join(RULES)} | gains |")
     print("| --- " * (5 + len(RULES)) + "|")
-    everything: list[BasisOutcome] = []
+    everything: list[FormOutcome] = []
     for part in (small(), sets(), draws(classes=False), draws(classes=True)):
         for name, size, found in part:
             everything += found

@@ -49,6 +49,8 @@ WAYS = {
         "fit_stack",
         "cross_fit",
         "blend",
+        "Stack.with_trees",
+        "TreeMember.stages",
         "MultitaskModel._keep",
         "ErrorModel.of",
     ),

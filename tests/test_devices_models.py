@@ -206,7 +206,7 @@ def test_a_task_never_seen(typed):
 
 def test_stacks(library):
     def said(to):
-        model = MultitaskRegressor(cv=2).fit(to(X), to(Y), task=TASK)
+        model = MultitaskRegressor(form="linear", cv=2).fit(to(X), to(Y), task=TASK)
         lower, upper = model.predict_interval(to(X), task=TASK)
         return [model.coef_, model.intercept_, lower, upper], model
 
@@ -226,7 +226,8 @@ def test_stacks_of_classes(count, threshold):
     labels = np.digitize(noisy, np.quantile(noisy, np.arange(1, count) / count + 0.1))
 
     def said(to):
-        model = MultitaskClassifier(cv=2, threshold=threshold).fit(to(X), to(labels), task=TASK)
+        model = MultitaskClassifier(form="linear", cv=2, threshold=threshold)
+        model.fit(to(X), to(labels), task=TASK)
         assert np.all((model.thresholds_ == 0.0) == (threshold is None))
         return model.predict_proba(to(X), task=TASK), model
 
@@ -237,8 +238,9 @@ def test_stacks_of_classes(count, threshold):
 
 
 def test_what_is_of_the_host_says_so(library):
-    with pytest.raises(TypeError, match='basis="hinges"'):
-        MultitaskRegressor(basis="hinges").fit(library(X), library(Y), task=TASK)
+    for form in ("hinges", "trees"):
+        with pytest.raises(TypeError, match=f'form="{form}"'):
+            MultitaskRegressor(form=form).fit(library(X), library(Y), task=TASK)
     wide = RNG.normal(size=(20, 1600))
     with pytest.raises(TypeError, match="1600 features"):
         MultitaskRegressor().fit(library(wide), library(Y[:20]), task=TASK[:20])

@@ -92,7 +92,7 @@ def test_reference_models_take_the_hinges_of_a_model(column):
     if column is not None:
         frame.insert(1, column, task)
     labels = task if column is None else None
-    bent = MultitaskRegressor(basis="hinges", cv=2, task_column=column)
+    bent = MultitaskRegressor(form="hinges", cv=2, task_column=column)
     found = compare(bent, frame, y, labels, folds=2)
     assert found.overall["model"] < 0.7
     assert found.overall["pooled"] == pytest.approx(found.overall["model"], rel=0.08)
@@ -105,19 +105,19 @@ def test_reference_classifiers_and_tables_take_hinges():
     rng = np.random.default_rng(1)
     X, task = rng.normal(size=(160, 1)), np.repeat([0, 1], 80)
     y = np.abs(X[:, 0]) + 0.2 * rng.normal(size=160) > 0.7
-    bent = MultitaskClassifier(basis="hinges", cv=2)
+    bent = MultitaskClassifier(form="hinges", cv=2)
     found = compare(bent, X, y, task, folds=2)
     assert found.accuracy["pooled"] > 0.85 and found.accuracy["separate"] > 0.85
     table = np.column_stack([np.abs(X[:, 0]), 1.0 - np.abs(X[:, 0])]) + 0.1 * X
-    both = compare(MultitaskRegressor(basis="hinges", cv=2), X, table, folds=2)
+    both = compare(MultitaskRegressor(form="hinges", cv=2), X, table, folds=2)
     assert both.overall["separate"] < 0.3 * both.overall["mean"]
 
 
 def test_reference_models_leave_hinges_that_do_not_help():
     rng = np.random.default_rng(1)
     X, task = rng.normal(size=(160, 1)), np.repeat([0, 1], 80)
-    model = MultitaskRegressor(basis="hinges", cv=2).fit(X, np.abs(X[:, 0]), task=task)
-    assert model.basis_ == "hinges"
+    model = MultitaskRegressor(form="hinges", cv=2).fit(X, np.abs(X[:, 0]), task=task)
+    assert model.form_ == "hinges"
     straight = FitInput(X, 3.0 * X[:, 0] + rng.normal(size=160), task)
     _, rest = simple_fit("separate", model, straight, straight)
     assert rest is straight

@@ -334,25 +334,6 @@ def test_fits_start_from_the_population_of_a_larger_one(family, kind):
     assert again.objective == pytest.approx(whole.objective, rel=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["common noise", "own noise", "classes"])
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: type(f).__name__)
-def test_fits_start_from_the_population_of_a_larger_one(family, kind):
-    X, y, weights, offsets, _ = problem(1, tasks=12, rows=20)
-    *_, whole = fit(likelihood_of(X, y, weights, offsets, kind=kind), family)
-    # A fold: the rows of some tasks, whose fit starts where that of all ended.
-    part = offsets[:8]
-    rows = slice(0, part[-1])
-    fold = likelihood_of(X[rows], y[rows], weights[rows], part, kind=kind)
-    for prior, likelihood in ((whole.prior, whole.likelihood), (whole.prior, fold)):
-        first, second = fit(likelihood, family, max_iter=1, warm=prior)
-        assert first.step == 0 and never_falls([first, second])
-        assert first.prior.covariance is prior.covariance
-        assert second.prior.center is prior.center
-        assert len(fit(likelihood, family, max_iter=0, warm=prior)) == 1
-    again = fit(whole.likelihood, family, max_iter=0, warm=whole.prior)[0]
-    assert again.objective == pytest.approx(whole.objective, rel=1e-12)
-
-
 def test_common_weights_that_say_nothing_vanish_within_a_few_steps():
     """Plain steps take a thousand and more: the variance of the common weights goes to zero."""
     rng = np.random.default_rng(0)

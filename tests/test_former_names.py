@@ -8,7 +8,7 @@ import comtl
 from command_line import run
 from comtl import evaluation
 from comtl.saving.codec import Packer, Unpacker
-from comtl.tables import fit_table
+from comtl.tables import fit_table, load_model
 
 rng = np.random.default_rng(0)
 TASK = np.repeat(["a", "b", "c"], 20)
@@ -56,24 +56,49 @@ def test_thresholds_of_files_before():
         np.testing.assert_array_equal(back.cuts_, model.thresholds_)
 
 
-def test_evidence():
-    with pytest.warns(FutureWarning, match="nonlinearity_evidence"):
-        assert evaluation.evidence_for_bends is evaluation.nonlinearity_evidence
+def test_forms_that_were_a_basis():
+    kinds = comtl.MultitaskRegressor, comtl.MultitaskClassifier
+    for kind in kinds:
+        for value, form in ((None, "linear"), ("hinges", "hinges")):
+            with pytest.warns(FutureWarning, match=f"basis={value!r} is form={form!r} now"):
+                model = kind(basis=value)
+            assert model.get_params() == kind(form=form).get_params()
+            with pytest.warns(FutureWarning, match="basis"):
+                assert kind().set_params(basis=value).form == form
+        with pytest.raises(TypeError, match="nothing"):
+            kind(nothing=1)
+    model = comtl.MultitaskRegressor(form="linear", cv=2).fit(X, Y, task=TASK)
+    with pytest.warns(FutureWarning, match="form_"):
+        assert model.basis_ == model.form_ == "linear"
+    back = reread(model, basis="form", basis_="form_")
+    assert back.get_params() == model.get_params() and back.form_ == "linear"
+    back = reread(clone_with(model, form=None), basis="form", basis_="form_")
+    assert back.form == "linear"
 
 
-def test_models():
+def clone_with(model, **params):
+    """A fitted model with other parameters."""
+    other = object.__new__(type(model))
+    vars(other).update(vars(model), **params)
+    return other
+
+
+@pytest.mark.parametrize("name", ["bends", "hinges"])
+def test_models(name):
     frame = pd.DataFrame(X, columns=["x", "z"]).assign(task=TASK, y=Y)
-    with pytest.warns(FutureWarning, match="hinges"):
-        model = fit_table(frame, task="task", target="y", model="bends", score=False)
-    assert model.model == "hinges"
+    with pytest.warns(FutureWarning, match=f"model='{name}' is form='hinges' now"):
+        model = fit_table(frame, task="task", target="y", model=name, score=False)
+    assert model.model == "auto" and model.estimator.form == "hinges"
 
 
 def test_models_of_the_command(tmp_path):
     frame = pd.DataFrame(X, columns=["x", "z"]).assign(task=TASK, y=Y)
     frame.to_csv(tmp_path / "rows.csv", index=False)
     fit = ("fit", "rows.csv", "--task", "task", "--target", "y", "--no-score", "--model")
-    assert "--model bends is hinges now" in run(tmp_path, *fit, "bends").stderr
-    assert "old name" not in run(tmp_path, *fit, "hinges").stderr
+    for name in ("bends", "hinges"):
+        assert f"--model {name} is --form hinges now" in run(tmp_path, *fit, name).stderr
+        assert load_model(tmp_path / "model.comtl").estimator.form == "hinges"
+    assert "old name" not in run(tmp_path, *fit, "auto", "--form", "hinges").stderr
 
 
 @pytest.mark.parametrize("name", ["load_school", "load_sentiment", "load_newsgroups"])

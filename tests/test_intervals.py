@@ -130,7 +130,7 @@ def test_weights_that_sum_to_one_leave_intervals_as_they_are():
     plain = MultitaskRegressor(cv=3).fit(X, y, task=task)
     shares = MultitaskRegressor(cv=3).fit(X, y, task=task, sample_weight=np.full(120, 1 / 120))
     widths = [np.diff(one.predict_interval(X, 0.9, task=task), axis=0) for one in (plain, shares)]
-    assert widths[1].mean() == pytest.approx(widths[0].mean(), rel=0.05)
+    assert widths[1].mean() == pytest.approx(widths[0].mean(), rel=0.1)
 
 
 def test_a_task_never_seen_has_the_noise_of_others_on_average():

@@ -65,7 +65,7 @@ MODELS = {
         "checkpoint=path)"
     ),
     "MultitaskRegressor": "comtl.MultitaskRegressor(cv=3, checkpoint=path)",
-    "with hinges": "comtl.MultitaskRegressor(cv=2, basis='hinges', checkpoint=path)",
+    "with hinges": "comtl.MultitaskRegressor(cv=2, form='hinges', checkpoint=path)",
 }
 
 

@@ -32,7 +32,7 @@ def test_members_fitted_together_are_those_fitted_alone(classes, rows, features)
     data = FitInput(X, y, task).read(schema)
     members = default_members(Shape.of(data), classification=classes)
     shared = Shared(data, members)
-    for member, found in zip(members, fit_all(members, shared.rows(), shared, None), strict=True):
+    for member, found in zip(members, fit_all(members, shared, {}).values(), strict=True):
         if member.name.startswith(("factor ", "full")):
             continue  # They start from simpler fits, and are not taken to their tops.
         member.model._learn(data, shared.columns)
@@ -53,7 +53,7 @@ def test_members_ask_for_the_grams_of_all_rows_once(monkeypatch):
     monkeypatch.setattr(population, "cell_grams", counted)
     members = default_members(Shape.of(data), classification=False)
     shared = Shared(data, members)
-    fit_all(members, shared.rows(), shared, None)
+    fit_all(members, shared, {})
     # Those of columns on one scale, and of columns as given.
     assert len(made) == 2
     found = shared.population
@@ -113,7 +113,7 @@ def test_folds_without_any_weight_are_refused():
 def test_folds_may_be_a_list_a_generator_or_a_splitter():
     X, y, task = table()
     given, *others = (
-        MultitaskRegressor(cv=cv, basis="hinges").fit(X, y, task=task).coef_
+        MultitaskRegressor(cv=cv).fit(X, y, task=task).coef_
         for cv in (SPLITS, iter(SPLITS), KFold(6))
     )
     for other in others:

@@ -16,8 +16,8 @@ from helpers import draw_tasks
     [
         MultitaskRegressor(cv=2),
         MultitaskClassifier(cv=2),
-        MultitaskRegressor(cv=2, basis="hinges"),
-        MultitaskClassifier(cv=2, basis="hinges"),
+        MultitaskRegressor(cv=2, form="linear"),
+        MultitaskClassifier(cv=2, form="linear"),
         CoregionalisedRidgeRegressor(1),
     ]
 )
@@ -27,7 +27,7 @@ def test_checks(estimator, check):
 
 def test_the_members_make_one_linear_model():
     X, y, task = draw_tasks()
-    model = MultitaskRegressor().fit(X, y, task=task)
+    model = MultitaskRegressor(form="linear").fit(X, y, task=task)
     assert set(model.members_) == set(model.weights_)
     assert all(weight > 0 for weight in model.weights_.values())
     coef = sum(model.weights_[name] * member.coef_ for name, member in model.members_.items())
@@ -36,13 +36,13 @@ def test_the_members_make_one_linear_model():
     guesses = {name: one.predict(X, task=task) - center for name, one in model.members_.items()}
     blended = center + sum(model.weights_[name] * guess for name, guess in guesses.items())
     np.testing.assert_allclose(model.predict(X, task=task), blended, atol=1e-8)
-    again = MultitaskRegressor(n_jobs=2).fit(X, y, task=task)
+    again = MultitaskRegressor(form="linear", n_jobs=2).fit(X, y, task=task)
     np.testing.assert_allclose(again.coef_, model.coef_, rtol=1e-9, atol=1e-10)
 
 
 def test_it_is_about_as_good_as_its_best_member():
     data = make_syn4(random_state=1)
-    model = MultitaskRegressor(cv=3).fit(data.X, data.y, task=data.task)
+    model = MultitaskRegressor(form="linear", cv=3).fit(data.X, data.y, task=data.task)
 
     def error(one):
         return np.mean((one.predict(data.X_test, task=data.task_test) - data.y_test) ** 2)

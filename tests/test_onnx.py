@@ -69,8 +69,8 @@ def test_a_label_never_seen_gets_the_mean():
 def test_hinges_and_a_task_column():
     table = np.column_stack([X, np.unique(TASK, return_inverse=True)[1]])
     target = Y + 3 * np.abs(X[:, 0])
-    model = comtl.MultitaskRegressor(cv=2, basis="hinges", task_column=4).fit(table, target)
-    assert model.basis_ == "hinges"
+    model = comtl.MultitaskRegressor(cv=2, form="hinges", task_column=4).fit(table, target)
+    assert model.form_ == "hinges"
     found = said(model, X, table[:, 4].astype(np.int64))["prediction"]
     np.testing.assert_allclose(found, model.predict(table), rtol=1e-10)
 
@@ -78,11 +78,11 @@ def test_hinges_and_a_task_column():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_hinges_of_classes_and_of_a_column_for_each(dtype):
     rows, bent = X.astype(dtype), 3 * np.abs(X[:, 0])
-    model = comtl.MultitaskClassifier(cv=2, basis="hinges").fit(rows, bent > 2, task=TASK)
-    assert model.basis_ == "hinges"
+    model = comtl.MultitaskClassifier(cv=2, form="hinges").fit(rows, bent > 2, task=TASK)
+    assert model.form_ == "hinges"
     assert_classes_agree(model, rows.astype(model.coef_.dtype), TASK, 1e-4)
-    table = comtl.MultitaskRegressor(cv=2, basis="hinges").fit(rows, np.column_stack([bent, -bent]))
-    assert table.basis_ == "hinges"
+    table = comtl.MultitaskRegressor(cv=2, form="hinges").fit(rows, np.column_stack([bent, -bent]))
+    assert table.form_ == "hinges"
     guess = said(table, rows.astype(table.coef_.dtype))["prediction"]
     np.testing.assert_allclose(guess, table.predict(rows), rtol=1e-5, atol=1e-5)
 
@@ -98,7 +98,7 @@ def test_one_task_and_a_column_for_each():
 
 @pytest.mark.parametrize("names", [["no", "yes"], [3, 7], [False, True]], ids=str)
 def test_two_classes(names):
-    model = comtl.MultitaskClassifier(cv=2, threshold="balanced_accuracy")
+    model = comtl.MultitaskClassifier(form="linear", cv=2, threshold="balanced_accuracy")
     model.fit(X, np.array(names)[uneven(Y).astype(int)], task=TASK)
     assert np.all(model.thresholds_ != 0.0)
     found = assert_classes_agree(model, X, np.where(np.arange(80) % 7, TASK, "new"))
@@ -107,7 +107,8 @@ def test_two_classes(names):
 
 def test_thresholds_of_one_task_and_of_a_column_for_each():
     for y in (uneven(Y), uneven(np.column_stack([Y, -Y, X[:, 0]]))):
-        model = comtl.MultitaskClassifier(cv=2, threshold="balanced_accuracy").fit(X, y)
+        model = comtl.MultitaskClassifier(form="linear", cv=2, threshold="balanced_accuracy")
+        model.fit(X, y)
         assert np.all(model.thresholds_ != 0.0)
         assert "probability" in assert_classes_agree(model, X)
 

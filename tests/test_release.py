@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 import comtl
-from comtl import datasets, evaluation
-from comtl.parameters import REMOVED
+from comtl import datasets
+from comtl.parameters import FORMER_PARAMETERS, REMOVED
 from comtl.tables.fitting import FORMER_MODELS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -90,8 +90,8 @@ def test_the_recipe_of_conda_has_the_same_dependencies():
 
 def former_names():
     """Names of before and of now, as the code has them: (old, new)."""
-    yield from FORMER_MODELS.items()
-    yield from evaluation.FORMER.items()
+    yield from FORMER_PARAMETERS.items()
+    yield from ((old, form) for old, form in FORMER_MODELS.items() if old != form)
     for found in pkgutil.walk_packages(comtl.__path__, "comtl."):
         if found.name.endswith("__main__"):
             continue
@@ -107,6 +107,8 @@ def test_the_migration_page_has_every_former_name_and_no_other():
     replaced, _, rest = text.partition("\n## Moved\n")
     listed = {(old, new) for new, old in re.findall(r"`(\w+)` \(was `(\w+)`\)", replaced)}
     assert listed == set(former_names())
+    forms = [name for name, form in FORMER_MODELS.items() if name == form]
+    assert all(f"`--model {name}` is `--form {name}`" in replaced for name in forms)
     moved, _, rest = rest.partition("\n## Removed\n")
     assert set(re.findall(r"`(load_\w+)`", moved)) == set(datasets.MOVED)
     rows = re.findall(r"^\| (`.*?) \|", rest.partition("\n## ")[0], re.MULTILINE)

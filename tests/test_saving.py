@@ -106,7 +106,7 @@ def test_odd_parts_come_back(tmp_path):
 
 def test_clusters_and_hinges_come_back(tmp_path):
     hard = comtl.TriFactorRegressor(2, 2, feature_penalty="clusters", task_penalty="clusters")
-    bent = comtl.MultitaskRegressor(cv=2, basis="hinges")
+    bent = comtl.MultitaskRegressor(cv=2, form="hinges")
     for model in (hard, bent):
         model.fit(X, Y + np.abs(X[:, 0]), task=TASK).save(tmp_path / "m.comtl")
         same_words(model, comtl.load(tmp_path / "m.comtl"))

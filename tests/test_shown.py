@@ -63,13 +63,13 @@ def test_notebook_shows_the_diagram_and_a_line(fitted):
     assert "model.report" not in HierarchicalRegressor()._repr_html_()
 
 
-def test_features_of_a_search_and_of_a_basis_have_names():
+def test_features_of_a_search_and_of_a_form_have_names():
     X, y, task = levels(T=4)
     search = TriFactorRegressorCV(2, 2, alphas=(0.1, 1.0), cv=2).fit(X, y, task=task)
     assert search.coef_frame().columns.tolist() == ["x0", "x1", "x2"]
     X = np.random.default_rng(0).uniform(-2, 2, size=(400, 1))
-    bent = MultitaskRegressor(basis="hinges", cv=3)
+    bent = MultitaskRegressor(form="hinges", cv=3)
     bent.fit(X, np.abs(X[:, 0]), task=np.repeat(["a", "b"], 200))
     names = bent.coef_frame().columns.tolist()
-    assert bent.basis_ == "hinges" and names[0] == "x0" and names[1].startswith("x0 above -1.")
+    assert bent.form_ == "hinges" and names[0] == "x0" and names[1].startswith("x0 above -1.")
     assert view(bent).features == names

@@ -13,7 +13,7 @@ BUDGET = {
     "arrays": 942,
     "baselines": 993,
     "batches": 756,
-    "cli": 950,
+    "cli": 972,
     "datafits": 1075,
     "datasets": 294,
     "distributed": 1482,

@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     frame().to_csv(path / "train.csv", index=False)
     shown = run(
         *(path, "fit", "train.csv", "--task", "school", "--target", "score"),
-        *("--model", "hinges", "--report", "page.html"),
+        *("--form", "hinges", "--report", "page.html"),
     )
     (path / "shown.txt").write_text(shown.stdout)
     return path
@@ -41,8 +41,8 @@ def model(folder):
 
 def test_fit_tells_of_hinges_and_compares_with_models_that_have_them(folder, model):
     shown = " ".join((folder / "shown.txt").read_text().split())
-    assert "3 features and 4 hinges of them." in shown
-    assert model.estimator.basis_ == "hinges" and model.model == "hinges"
+    assert "3 features and 4 hinges of them. It kept hinges: lines whose slope" in shown
+    assert model.estimator.form_ == "hinges" and model.model == "auto"
     scores = model.comparison.overall
     assert scores["model"] < 3.0 and scores["separate"] < 3.0 < 5.0 < scores["mean"]
     assert "age above" in (folder / "page.html").read_text()
@@ -53,7 +53,7 @@ def test_inspect_names_the_hinges(folder, model):
     assert model.features == ("age", "sex=f", "sex=m", *names)
     assert "age above" in run(folder, "inspect", "model.comtl").stdout
     found = json.loads(run(folder, "inspect", "model.comtl", "--json").stdout)
-    assert found["hinges"] == names and found["features"] == 3
+    assert found["hinges"] == names and found["features"] == 3 and found["form"] == "hinges"
     effects = {one["feature"]: one["mean_effect"] for one in found["strongest"]}
     assert effects["age"] < 0.0 < max(effects[name] for name in names)
     one = json.loads(run(folder, "inspect", "model.comtl", "--task", "Elm", "--json").stdout)
@@ -75,35 +75,43 @@ def test_predictions_are_not_linear(model):
 
 
 def test_where_all_is_linear_a_note_says_so():
-    model = fit_table(frame(linear=True), **NAMED, model="hinges", score=False)
-    assert model.estimator.basis_ == "linear"
-    assert any(note.startswith("No hinges were kept") for note in model.notes)
-    assert model.features == model.encoder.names
+    for form in ("hinges", "trees"):
+        model = fit_table(frame(linear=True), **NAMED, form=form, score=False)
+        assert model.estimator.form_ == "linear"
+        assert any(note.startswith(f"No {form} were kept") for note in model.notes)
+        assert model.features == model.encoder.names
     few = frame().assign(age=lambda made: made.age // 10)
-    assert fit_table(few, **NAMED, model="hinges", score=False).estimator.basis_ == "linear"
+    assert fit_table(few, **NAMED, form="hinges", score=False).estimator.form_ == "linear"
 
 
-def test_a_linear_fit_of_nonlinear_rows_says_what_to_try(tmp_path):
-    hint = "A fit with --model hinges may predict better."
-    frame().to_csv(tmp_path / "train.csv", index=False)
-    options = ("--task", "school", "--target", "score", "--no-score")
-    shown = run(tmp_path, "fit", "train.csv", *options).stdout
-    assert hint in " ".join(shown.split())
-    assert load_model(tmp_path / "model.comtl").estimator.basis_ == "linear"
-    for made in (
-        fit_table(frame(linear=True), **NAMED, score=False),
-        fit_table(frame(), **NAMED, model="hierarchical", score=False),
-        fit_table(frame(), **NAMED, model="hinges", score=False),
-    ):
-        assert not any(hint in note for note in made.notes)
+def test_a_fit_tries_forms_by_itself_and_says_what_it_kept(tmp_path):
+    made = frame()
+    made["score"] += 20 * np.sign(made.age - 40) * (made.sex == "f")
+    made.to_csv(tmp_path / "train.csv", index=False)
+    options = ("--task", "school", "--target", "score", "--no-score", "--force")
+    for form, words in (("auto", "It kept "), ("linear", "Its members are linear"), ("trees", "t")):
+        shown = run(tmp_path, "fit", "train.csv", *options, "--form", form).stdout
+        assert words in shown
+        estimator = load_model(tmp_path / "model.comtl").estimator
+        assert estimator.form == form and (estimator.form_ == "linear") == (form == "linear")
+        found = run(tmp_path, "inspect", "model.comtl")
+        assert words in found.stdout
+        assert ("linear part of the prediction" in found.stdout) == ("trees" in estimator.form_)
+        found = json.loads(run(tmp_path, "inspect", "model.comtl", "--json").stdout)
+        assert found["form"] == estimator.form_
+    wrong = (*options, "--model", "pooled", "--form", "trees")
+    said = run(tmp_path, "fit", "train.csv", *wrong, code=1).stderr
+    assert "--form trees is for --model auto" in said
 
 
-def test_names_of_models():
-    assert "hinges" in MODELS
+def test_names_of_models_and_of_forms():
+    assert "hinges" not in MODELS
     for kind in ("regression", "classification"):
-        assert choose_model("hinges", kind, None, jobs=2).get_params()["basis"] == "hinges"
-        assert choose_model("auto", kind, None).get_params()["basis"] is None
-    with pytest.raises(ValueError, match="'auto', 'hinges', 'hierarchical'"):
+        assert choose_model("auto", kind, None, form="hinges").get_params()["form"] == "hinges"
+        assert choose_model("auto", kind, None, jobs=2).get_params()["form"] == "auto"
+    with pytest.raises(ValueError, match="'auto', 'hierarchical', 'bifactor'"):
         fit_table(frame(), **NAMED, model="splines")
-    with pytest.raises(TableError, match="model is one of auto, hinges, "):
+    with pytest.raises(ValueError, match="form must be one of 'auto', 'linear', 'hinges'"):
+        fit_table(frame(), **NAMED, form="splines")
+    with pytest.raises(TableError, match="model is one of auto, hierarchical, "):
         choose_model("splines", "regression", None)

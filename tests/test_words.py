@@ -13,7 +13,6 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 WORDS = {
     r"bends?|bent": "hinge, linear spline; nonlinear",
-    r"bend_evidence|evidence_for_bends": "nonlinearity_evidence",
     r"cuts?|cuts_": "decision threshold, thresholds_",
     r"laws?": "distribution",
     r"told": "significantly different (told from, told apart); given; estimated",
@@ -39,7 +38,6 @@ ALLOWED = re.compile(r"\b(?:full, own noise|(?:isotropic|full), as given)\b|\(wa
 RENAMED = {
     "bends": "hinges",
     "cuts_": "thresholds_",
-    "evidence_for_bends": "nonlinearity_evidence",
 }
 """Old public names: allowed in messages by themselves, or with the new name in a deprecation."""
 PATTERNS = {
@@ -126,7 +124,7 @@ def test_public_docstrings():
     [
         ("The law was\nnot told  from noise.", {"law", "told"}),
         ("A step\nbeyond each sweep", {"step\nbeyond"}),
-        ("`cuts_` and evidence_for_bends", {"cuts_", "evidence_for_bends"}),
+        ("`cuts_` and bends", {"cuts_", "bends"}),
         ("A shortcut by `log_evidence_`, `full, own noise`, lawful in the cellar", set()),
         ("`thresholds_` (was `cuts_`)", set()),
     ],

@@ -70,11 +70,11 @@ def _tuned(problem: Problem, method: Method) -> Method:
 
 def _own(problem: Problem, method: str):
     if method in (OURS, HINGES):
-        basis = "hinges" if method == HINGES else None
+        form = "hinges" if method == HINGES else "linear"
         if problem.kind == "values":
-            return MultitaskRegressor(basis=basis)
+            return MultitaskRegressor(form=form)
         threshold = "macro_f1" if problem.kind == "text" else None
-        return MultitaskClassifier(threshold=threshold, basis=basis)
+        return MultitaskClassifier(threshold=threshold, form=form)
     structure = method.removeprefix("hierarchical ")
     kind = HierarchicalRegressor if problem.kind == "values" else HierarchicalClassifier
     return kind(structure)

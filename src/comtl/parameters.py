@@ -207,3 +207,30 @@ def refuses_removed(cls: Class) -> Class:
     cls.__init__ = checked(vars(cls)["__init__"], TypeError)
     cls.set_params = checked(cls.set_params, ValueError)
     return cls
+
+
+FORMER_PARAMETERS = {"basis": "form"}
+"""Parameters by the names they had."""
+
+
+def takes_former(old: str, values: dict[Any, Any]) -> Callable[[Class], Class]:
+    """Let a class take a parameter by the name, and by values, that it had, with a warning."""
+    new = FORMER_PARAMETERS[old]
+
+    def renamed(method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def call(self: Any, *args: Any, **given: Any) -> Any:
+            if old in given:
+                value = given.pop(old)
+                given[new] = now = values.get(value, value)
+                text = f"{old}={value!r} is {new}={now!r} now; the old name will go."
+                warn_caller(text, FutureWarning)
+            return method(self, *args, **given)
+
+        return call
+
+    def decorated(cls: Class) -> Class:
+        cls.__init__, cls.set_params = renamed(cls.__init__), renamed(cls.set_params)
+        return cls
+
+    return decorated

@@ -393,7 +393,7 @@ def stacks() -> dict[str, Case]:
     regressor, classifier = comtl.MultitaskRegressor, comtl.MultitaskClassifier
     found = {
         "MultitaskRegressor": Case(lambda: fitted(regressor(cv=3), weighted=True)),
-        "MultitaskRegressor, hinges": Case(lambda: fitted(regressor(cv=3, basis="hinges"))),
+        "MultitaskRegressor, hinges": Case(lambda: fitted(regressor(cv=3, form="hinges"))),
         "MultitaskRegressor, columns": Case(lambda: fitted_columns(regressor(cv=3))),
         "MultitaskRegressor, frame": Case(
             lambda: fitted_frame(regressor(cv=3, task_column="school")), needs=("pandas",)

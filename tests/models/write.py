@@ -1,7 +1,7 @@
 """Write models of the installed comtl, and what they say of some rows, into a new folder.
 
-``tests/models/bff0bb7`` was written by this script at that commit. It is never written again:
-later versions must read it. A new folder is due where the format changes.
+Each folder is named after the commit whose script wrote it. It is never written again: later
+versions must read it. A new folder is due where the format changes.
 """
 
 import json
@@ -25,6 +25,7 @@ rng = np.random.default_rng(0)
 X, TASK = rng.normal(size=(60, 3)), np.repeat(["a", "b", "c", "d"], 15)
 Y = X @ rng.normal(size=3) + np.repeat(rng.normal(size=4), 15) + 0.3 * rng.normal(size=60)
 BENT = Y + np.abs(X[:, 0])
+CROSSED = 0.2 * Y + 4.0 * np.sign(X[:, 0]) * (X[:, 1] > 0.0)
 TWO, THREE = np.where(Y > 0.0, "yes", "no"), np.digitize(Y, [-1.0, 1.0])
 FRAME = pd.DataFrame(X, columns=["u", "v", "w"]).assign(
     school=TASK, kind=np.where(X[:, 0] > 0.5, "big", "small"), result=Y, passed=TWO
@@ -60,10 +61,15 @@ def estimators() -> dict[str, tuple[Any, Any]]:
         "clusters": (tri(2, 2, task_penalty="clusters", random_state=0), Y),
         "l1": (two(2, feature_penalty="l1", task_penalty="nonnegative", random_state=0), Y),
         "simplex": (tri(2, 2, core_penalty="l1", task_penalty="simplex", random_state=0), Y),
-        "hinges": (comtl.MultitaskRegressor(cv=2, basis="hinges"), BENT),
+        "hinges": (comtl.MultitaskRegressor(cv=2, form="hinges"), BENT),
         "hinges-threshold": (
-            comtl.MultitaskClassifier(cv=2, basis="hinges", threshold="macro_f1"),
+            comtl.MultitaskClassifier(cv=2, form="hinges", threshold="macro_f1"),
             np.where(BENT > 1.0, "yes", "no"),
+        ),
+        "trees": (comtl.MultitaskRegressor(cv=2, form="trees"), CROSSED),
+        "trees-columns": (
+            comtl.MultitaskRegressor(cv=2, form="trees"),
+            np.column_stack([CROSSED, -CROSSED]),
         ),
         "folds": (comtl.BiFactorRegressorCV([1, 2], alphas=(0.1, 1.0), cv=folds), Y),
         **{
@@ -92,7 +98,7 @@ def main(folder: Path) -> None:
         models[name] = model.fit(X, target, task=TASK) if target.ndim == 1 else model.fit(X, target)
     models["adapted"] = models["BiFactorRegressor"].adapt(X[:9], Y[:9] + 1.0, task=["e"] * 9)
     for name, model in models.items():
-        task = {} if name == "columns" else {"task": TASK[ROWS]}
+        task = {} if "columns" in name else {"task": TASK[ROWS]}
         facts["said"][name] = said(model, X[ROWS], **task)
         model.save(folder / f"{name}.comtl")
     options: dict[str, Any] = {"task": "school", "model": "hierarchical", "seed": 0}

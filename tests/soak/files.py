@@ -51,7 +51,7 @@ def models() -> list[bytes]:
         comtl.BiFactorRegressor(2),
         comtl.TriFactorClassifier(2, 2, feature_penalty="clusters", task_penalty="clusters"),
         comtl.HierarchicalRegressor(),
-        comtl.MultitaskRegressor(cv=2, basis="hinges"),
+        comtl.MultitaskRegressor(cv=2, form="hinges"),
         comtl.MultitaskClassifier(cv=2, threshold="balanced_accuracy"),
         comtl.BiFactorRegressorCV(2, alphas=(0.1, 1.0), cv=2),
         baselines.GroupOverlapRegressor(2),

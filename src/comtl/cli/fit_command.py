@@ -8,7 +8,7 @@ import click
 
 from ..tables import fit_table, read_table
 from ..tables.encoder import Encoder
-from ..tables.fitting import FORMER_MODELS, KINDS, MODELS
+from ..tables.fitting import FORMER_MODELS, FORMS, KINDS, MODELS
 from .output import facts, headline, show_columns, show_scores, verdict
 from .paths import check_outputs, file_option, force_option, is_model, is_page
 from .running import (
@@ -27,11 +27,7 @@ class _Model(click.Choice):
     """A model by its name, present or former."""
 
     def convert(self, value: Any, *context: Any) -> Any:
-        if value in FORMER_MODELS:
-            now = FORMER_MODELS[value]
-            click.echo(f"Note: --model {value} is {now} now; the old name will go.", err=True)
-            value = now
-        return super().convert(value, *context)
+        return value if value in FORMER_MODELS else super().convert(value, *context)
 
 
 @click.command("fit", short_help="Fit a model to a table.")
@@ -39,6 +35,12 @@ class _Model(click.Choice):
 @click.option("--task", required=True, metavar="COL", help="Column that names the task of a row.")
 @click.option("--target", required=True, metavar="COL", help="Column to predict.")
 @click.option("--model", type=_Model(MODELS), default="auto", help="Model.")
+@click.option(
+    "--form",
+    type=click.Choice(FORMS),
+    default="auto",
+    help="Form of model auto: what it tries beside straight lines.",
+)
 @click.option("--kind", type=click.Choice(KINDS), default="auto", help="Kind of problem.")
 @file_option("--out", default=Path("model.comtl"), help="File of the model.")
 @file_option("--report", help="File of an HTML report.")
@@ -82,6 +84,12 @@ def fit(
         raise click.ClickException(f"--report writes HTML: name a file with .html, not {report}.")
     outputs = {"--out": (out, is_model), "--report": (report, is_page)}
     check_outputs(outputs, {"TABLE": table}, force)
+    if (former := options["model"]) in FORMER_MODELS:
+        options |= {"model": "auto", "form": FORMER_MODELS[former]}
+        click.echo(
+            f"Note: --model {former} is --form {options['form']} now; the old name will go.",
+            err=True,
+        )
     loaded = read_table(table, encoding=encoding, text=options["category"])
     silent = quiet or as_json
 

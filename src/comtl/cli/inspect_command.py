@@ -77,7 +77,9 @@ def show_model(model: TableModel, summary: dict[str, Any]) -> None:
 
 
 def _scale(model: TableModel) -> str:
-    return "prediction" if model.classes is None else "log odds"
+    scale = "prediction" if model.classes is None else "log odds"
+    trees = "trees" in (vars(model.estimator).get("form_") or "")
+    return f"linear part of the {scale}" if trees else scale
 
 
 def task_summary(model: TableModel, label: str) -> dict[str, Any]:

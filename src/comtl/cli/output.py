@@ -36,6 +36,16 @@ VERDICTS = {
 """What is said of each kind of verdict."""
 
 
+FORMS = {
+    "linear": "Its members are linear: straight lines in each feature.",
+    "hinges": "It kept hinges: lines whose slope changes at the knots of a feature.",
+    "trees": "It kept boosted trees, which add curves and interactions to straight lines.",
+    "hinges and trees": "It kept hinges, lines whose slope changes at the knots of a feature, and "
+    "boosted trees, which add curves and interactions.",
+}
+"""What is said of each form of a stack."""
+
+
 def show(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table, floats to three digits; columns of numbers are right-aligned."""
     table = Table(box=SIMPLE_HEAD)
@@ -107,6 +117,7 @@ def facts(model: TableModel) -> dict[str, Any]:
         "kind": model.kind,
         "model": model.model,
         "estimator": type(model.estimator).__name__,
+        "form": vars(model.estimator).get("form_"),
         "rows": model.rows,
         "tasks": len(model.estimator.tasks_),
         "task": model.task,
@@ -131,7 +142,7 @@ def facts(model: TableModel) -> dict[str, Any]:
 
 
 def headline(model: TableModel) -> str:
-    """One line on what a model is."""
+    """One line on what a model is, and one on its form if it has one."""
     tasks = len(model.estimator.tasks_)
     hinges = len(model.features) - len(model.encoder.names)
     return (
@@ -139,6 +150,7 @@ def headline(model: TableModel) -> str:
         f"{count_noun(tasks, 'task')} ({model.task!r}), "
         f"{count_noun(len(model.encoder.names), 'feature')}"
         + (f" and {count_noun(hinges, 'hinge')} of them." if hinges else ".")
+        + (f"\n{FORMS[form]}" if (form := vars(model.estimator).get("form_")) else "")
     )
 
 

@@ -46,8 +46,8 @@ def compare(
 
     Each fold holds out an equal part of every task; beyond 5,000 rows only the first does. The
     reference models choose their penalty by cross-validation on the training rows, and where the
-    model took hinges (``basis="hinges"``) also whether to take the same: the models then differ
-    only in what they do with tasks.
+    model took hinges (``form_``) also whether to take the same: but for trees, the models then
+    differ only in what they do with tasks.
 
     Parameters
     ----------

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from ..arrays import Array, namespace, project_simplex
 
-
 MAX_LOG_DEVIATION = 5.0
 """Standard deviation of logarithms beyond which that of the target says nothing more."""
 

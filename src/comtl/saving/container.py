@@ -12,7 +12,7 @@ import numpy as np
 from .registry import ModelFileError
 from .writing import is_special, write_atomically
 
-FORMAT, VERSION = "comtl", 2
+FORMAT, VERSION = "comtl", 3
 MOST_HEADER, MOST_AXES = 2**23, 32
 ZEROS = "0" * 64
 TYPES = {"BOOL": np.dtype(bool)} | {

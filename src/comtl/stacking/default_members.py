@@ -37,13 +37,23 @@ DIRECTIONS = (1, 2, 3, 5, 8, 12)
 RANK = 15
 PENALTIES = (0.03, 0.3, 3.0)
 RIDGES = (10.0, 30.0)
-ROUGH = {"tol": 1e-3, "max_iter": 30}
+ROUGH: dict[str, Any] = {"tol": 1e-3, "max_iter": 30}
 """Where factor models may stop: what is left to gain does not count on held-out rows."""
 RELATED, NOISES = (1, 3), (1.0, 3.0, 10.0, 30.0)
-TEXT = {"standardize": False, "loss": "squared", "smoothing": 10.0, "alpha_task": 1.0}
-ITEMS = {"shared": True, "tol": 1e-3, "random_state": 0}
-FEW_FACTORS = {"n_components": 8, "alpha_shared": 16.0, **ITEMS}
-MANY_FACTORS = {"n_components": 15, "feature_penalty": "ridge", "task_penalty": "ridge", **ITEMS}
+TEXT: dict[str, Any] = {
+    "standardize": False,
+    "loss": "squared",
+    "smoothing": 10.0,
+    "alpha_task": 1.0,
+}
+ITEMS: dict[str, Any] = {"shared": True, "tol": 1e-3, "random_state": 0}
+FEW_FACTORS: dict[str, Any] = {"n_components": 8, "alpha_shared": 16.0, **ITEMS}
+MANY_FACTORS: dict[str, Any] = {
+    "n_components": 15,
+    "feature_penalty": "ridge",
+    "task_penalty": "ridge",
+    **ITEMS,
+}
 FEW_PENALTIES, MANY_PENALTIES = (1e-5, 3e-5, 1e-4), {5.0: 4.0, 20.0: 16.0, 40.0: 32.0, 80.0: 64.0}
 """Ratings have levels of items, with penalties of the latter values, and a few strong factors or
 many weak ones: see :func:`learn_items` and benchmarks/bench_indicators.md."""
@@ -95,7 +105,7 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
     items = wide and shape.indicators
     text = wide and shape.sparse and not items
     scaled: dict[str, Any] = {"standardize": False if text else "auto"}
-    plain = {"alpha": 1.0, "random_state": 0, **scaled}
+    plain: dict[str, Any] = {"alpha": 1.0, "random_state": 0, **scaled}
     members = [member("pooled", "pooled", **plain)]
     related = wide and has_room(P, T)
     if T > 1 and not related and not items and P <= DENSE_SIDE:
@@ -103,7 +113,7 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
     if not wide:
         few = _work(P, T) > LITTLE_WORK
         # Guesses gain by shrinking what tasks have in common: benchmarks/bench_shrinking.md.
-        common = {"shrink_common": True, "max_iter": FEWER_STEPS if few else STEPS}
+        common: dict[str, Any] = {"shrink_common": True, "max_iter": FEWER_STEPS if few else STEPS}
         members += [
             member("hierarchical", name, **STRUCTURES[name], **common)
             for name in _structures(P, shape.n_tasks)
@@ -129,7 +139,7 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
         ]
     if text:
         return [*members, member("bifactor", "bifactor", n_components=10, random_state=0, **TEXT)]
-    ranked = {"n_components": RANK, "random_state": 0, **ROUGH}
+    ranked: dict[str, Any] = {"n_components": RANK, "random_state": 0, **ROUGH}
     return members + [
         member(kind, f"{kind} {alpha:g}", alpha_task=alpha, **ranked)
         for kind, penalties in (("bifactor", PENALTIES), ("factored", RIDGES))

@@ -9,10 +9,11 @@ import numpy as np
 
 from ..arrays.blocks import single_blas
 from ..linear import LinearTasks
-from ..saving.registry import saved
+from ..saving.registry import belongs, saved
 from .blending import Blend
-from .members import MemberRows, Predicted
+from .members import FittedEstimator, MemberRows, Predicted
 from .stack import Stack, fit_all
+from .trees import FittedTrees
 
 
 @saved
@@ -30,13 +31,34 @@ class FittedStack:
         below = stack.blends[0].weights
         members = [one for one in stack.members if one.name in below]
         more = fit_all([one for one in members if one.name not in stack.whole], stack.shared, {})
-        fitted = [{one.name: (stack.whole | more)[one.name] for one in members}]
+        known = stack.whole | more
+        fitted: list[dict[str, Any]] = [{one.name: known[one.name] for one in members}]
         if stack.trees:
             rows, base = replace(stack, blends=stack.blends[:1]).held_out
             given, grown = (stack.loss, stack.rows.n_hinges, rows, base), stack.trees
             with single_blas():
                 fitted.append({it.name: it.fit(*given) for it in grown if it.name in stack.weights})
         return cls(tuple(fitted), stack.blends, stack.rows.units.scale)
+
+    def fits(self, linear: LinearTasks, n_hinges: int) -> bool:
+        """Whether the parts, perhaps of a damaged file, belong to a model with these weights."""
+        if len(self.members) != 2 or len(self.blends) != 2:
+            return False
+        width, scale = len(linear.weights.shared), self.scale
+        below, above = self.members
+        known = set(below), set(below) | set(above)
+        named = all(set(one.weights) <= some for one, some in zip(self.blends, known, strict=True))
+        numbers = [number for one in self.blends for number in (one.shift, *one.weights.values())]
+        units = scale.dtype.kind == "f" and scale.shape == linear.tasks.shape
+        if not (named and units and np.isfinite([*numbers, *scale]).all()):
+            return False
+        trees = all(
+            belongs(one, FittedTrees) and one.fits(width, n_hinges) for one in above.values()
+        )
+        return trees and all(
+            belongs(one, FittedEstimator) and _alike(one.model._linear, linear)
+            for one in below.values()
+        )
 
     def predicted(self, rows: MemberRows) -> dict[str, Predicted]:
         """What each member predicts, by name."""
@@ -74,3 +96,10 @@ class FittedStack:
         nonlinear = [name for name in weights if predicted[name].table is None]
         added = sum((weights[name] * predicted[name].score for name in nonlinear), none)
         return (np.append(self.scale, self.scale.mean())[task] * added).reshape(codes.shape)
+
+
+def _alike(part: LinearTasks, whole: LinearTasks) -> bool:
+    """Whether a member has weights of the same tasks and classes, for some of the columns."""
+    narrow = len(part.weights.shared) <= len(whole.weights.shared)
+    same = np.array_equal(part.columns.places, whole.columns.places)
+    return narrow and same and np.array_equal(part.tasks, whole.tasks)

@@ -37,8 +37,8 @@ class Hinges:
         """Hinges for the continuous columns of rows with these weights, dense or sparse."""
         if on_device(X):
             raise TypeError(
-                f'basis="hinges" looks for hinges on the host, but X lies in {device_name(X)}; '
-                "leave basis=None, or pass arrays of NumPy."
+                f'form="hinges" looks for hinges on the host, but X lies in {device_name(X)}; '
+                'take form="linear", or pass arrays of NumPy.'
             )
         found = [_knots(*column) for column in _columns(X, np.asarray(weights, dtype=np.float64))]
         columns = np.repeat(np.arange(len(found)), [len(knots) for knots in found])

@@ -232,7 +232,7 @@ class FittedEstimator:
         linear = self.model._linear
         codes = np.append(linear.codes(rows.tasks), -1)[rows.task]
         column, extended = linear.columns.places[codes, rows.label], linear.extended
-        width, own = rows.X.shape[1], len(extended.shared)
+        width, own = rows.X.shape[1], extended.shared.shape[0]
         rows = rows if own == width else replace(rows, X=rows.X[:, :own])
 
         def table() -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The models to reach for first: stacks of many members, combined into one linear model."""
+"""The models to reach for first: stacks of many members, combined into one model."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from ..models import fields as of
 from ..models.display import names_of_features
 from ..models.outputs import ClassifierOutputs
 from ..models.task_model import TaskModel
-from ..parameters import Doc, documented, former_name, one_of
+from ..parameters import FORMER_PARAMETERS, Doc, documented, former_name, one_of, takes_former
 from ..phrases import some
 from ..rows.design import Design
 from ..rows.fit_input import FitInput
@@ -36,6 +36,9 @@ from .members import FittedEstimator, Member, Shape
 from .stack import FoldRun, Stack, fit_stack
 from .stack_rows import StackRows, TargetScaling
 from .thresholds import METRICS, best_thresholds
+
+FORMER_FORMS = {None: "linear"}
+"""Forms by what they were as ``basis``."""
 
 
 MIN_SKEWNESS = 1.0
@@ -58,6 +61,8 @@ class MultitaskModel(TaskModel):
     weights_ : dict
         Their weights, by name.
     """
+
+    basis_ = former_name("basis_", "form_")
 
     _: KW_ONLY
     form: Annotated[
@@ -93,6 +98,12 @@ class MultitaskModel(TaskModel):
         rows = rows.here(self)
         data = rows.read(self)
         self._check_data(data)
+        shape = Shape.of(data)
+        if self.form == "trees" and (shape.sparse or shape.on_device):
+            raise TypeError(
+                'form="trees" grows trees on dense rows of NumPy alone; take form="linear" or '
+                'form="auto", or convert X.'
+            )
         splits = rows.splits(copy.copy(self), self.cv)
         n_jobs = None if on_device(data.X) else self.n_jobs  # or each would copy the rows
         run = FoldRun(n_jobs, Checkpoint.of(self.checkpoint, self, data), watch)
@@ -159,7 +170,7 @@ class MultitaskModel(TaskModel):
         linear = {name: one.linear for name, one in models.items()}
         for name, one in linear.items():
             if one is not None:
-                coef[:, : len(one.shared)] += weights[name] * one.coef
+                coef[:, : one.shared.shape[0]] += weights[name] * one.coef
                 intercepts += weights[name] * one.intercepts
         whole = stack.rows.units.inverse_transform(coef, intercepts, columns.task)
         ones = xp.ones(data.X.shape[0], dtype=data.X.dtype)
@@ -190,8 +201,20 @@ class MultitaskModel(TaskModel):
         return super().to_onnx()
 
     def _restore(self, state: dict[str, Any]) -> None:
-        # Earlier versions had linear members alone.
+        # Earlier versions had linear members alone, with a basis for a form.
+        former = {**FORMER_PARAMETERS, "basis_": "form_"}
+        if "basis" in state:
+            state = {former.get(name, name): part for name, part in state.items()}
+            state["form"] = FORMER_FORMS.get(state["form"], state["form"])
         super()._restore({"_nonlinear": None, **state})
+        found: Any = self._nonlinear
+        hinges: Any = vars(self).get("_hinges")
+        if found is not None and not (
+            belongs(found, FittedStack)
+            and belongs(hinges, Hinges)
+            and found.fits(self._linear, len(hinges.columns))
+        ):
+            raise ModelFileError("the trees of the model do not fit each other.")
 
     def _feature_names(self) -> list[str]:
         width = self._linear.weights.directions.shape[0] - len(self._hinges.columns)
@@ -199,15 +222,17 @@ class MultitaskModel(TaskModel):
         return names + self._hinges.names(names)
 
 
+@takes_former("basis", FORMER_FORMS)
 @documented
 @dataclass(eq=False, repr=False)
 class MultitaskRegressor(IntervalMixin, MultitaskModel):
-    r"""The best linear model of all tasks, with defaults that need no tuning.
+    r"""One model of all tasks, with defaults that need no tuning.
 
     A fixed library of members is fitted: hierarchical models of every structure, BiFactor models,
     one model for all tasks and one for each. They are combined by weights that are not negative
-    and suit rows best that the members did not see. The result is one linear model for each task.
-    Columns of a two-dimensional ``y`` may be of any units.
+    and suit rows best that the members did not see. The result is one linear model for each task;
+    by ``form``, with hinges of the columns and boosted trees above it where they help. Columns of a
+    two-dimensional ``y`` may be of any units.
 
     Examples
     --------
@@ -228,7 +253,7 @@ class MultitaskRegressor(IntervalMixin, MultitaskModel):
         one_of("auto", "squared", "log"),
         Doc(
             '"log" fits the logarithms of positive targets and predicts their means: ``coef_`` is '
-            "then of logarithms, and predictions and intervals are positive. \"auto\" tries it "
+            'then of logarithms, and predictions and intervals are positive. "auto" tries it '
             "where targets are positive and skewed, and takes what has the lower squared error on "
             "held-out rows."
         ),
@@ -301,10 +326,11 @@ def _by_row(each: np.ndarray, X: Any, codes: np.ndarray | None) -> np.ndarray:
     return asarray_like(shown, X, X.dtype) if on_device(X) else shown
 
 
+@takes_former("basis", FORMER_FORMS)
 @documented
 @dataclass(eq=False, repr=False)
 class MultitaskClassifier(ClassifierOutputs, MultitaskModel):
-    r"""The best linear classifier of all tasks, with defaults that need no tuning.
+    r"""One classifier of all tasks, with defaults that need no tuning.
 
     See :class:`MultitaskRegressor`; the members are combined by the likelihood of classes that
     they did not see.

@@ -1,4 +1,4 @@
-"""The stack: members on folds, their weights, level by level."""
+"""The stack: members on folds and their weights, and trees above them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..phrases import warn_caller
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from ..saving.registry import saved
-from .blending import MIN_GAIN_SE, Blend, blend, mean_and_se
+from .blending import MIN_GAIN_SE, Blend, blend, mean_and_se, row_counts
 from .default_members import reference_member
 from .members import Fitted, Member, MemberRows, Predicted, Shared
 from .stack_rows import StackRows
@@ -119,7 +119,7 @@ class Stack:
     @cached_property
     def predicted(self) -> Predicted:
         """What this stack predicts of the held-out targets."""
-        names = [*(one.name for one in (*self.members, *self.trees))]
+        names = [one.name for one in self.members] + [one.name for one in self.trees]
         return self.blends[-1](self.held.predicted(names))
 
     @property
@@ -173,6 +173,10 @@ class Stack:
             scores.append(path[:, best])
         columns = np.column_stack(scores)
         (rest, *shares), shift = blend(self.loss, columns, held.y, held.weights, 0)
+        # Trees above a score add to it: what it has of their weight is the stack's below.
+        above = [one.above_score for one in trees]
+        rest += float(np.dot(shares, above))
+        columns -= np.append(False, above) * scores[0][:, None]
         shares = [*(rest * share for share in below.weights.values()), *shares]
         names = [*below.weights, *(one.name for one in trees)]
         found = Blend.of(names, shares, shift + rest * below.shift)
@@ -187,7 +191,8 @@ class Stack:
         starts = np.cumsum([0, *(one.shape[0] for one in X)])
         row, tasks = held.row + starts[self.fold], self.rows.units.tasks
         whole = np.concatenate(X)
-        rows = MemberRows(whole, row, held.task, held.label, tasks, held.y, held.weights)
+        weights = row_counts(held.weights)
+        rows = MemberRows(whole, row, held.task, held.label, tasks, held.y, weights)
         return rows, self.predicted
 
 
@@ -277,7 +282,8 @@ def cross_fit(
             for number, part in run.watch.iterate(parts, "fold", more=lambda one: [one[0]] != last):
                 known[number] = part
                 run.kept.save(keys[number], part)
-                logger.info("fold %d of %d done", number + 1, len(rows.splits))
+                of = f" of the {optional}" if optional else ""
+                logger.info("fold %d of %d%s done", number + 1, len(rows.splits), of)
     except KeyboardInterrupt:
         done = len(known) + folds[0]
         if not run.watch.is_root or not (done or optional):

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..losses import Loss
 from ..saving.registry import saved
@@ -21,6 +22,8 @@ MIN_CURVATURE = 1e-2
 """Least curvature of a row in that model: smaller ones would ask for the largest steps."""
 MAX_BINS = 64
 """Values of a column that trees tell apart."""
+MAX_DEPTH = 64
+"""Steps to a leaf, which trees of a few leaves stay far below."""
 CELLS = 2**20
 SETTINGS: dict[str, Any] = {"learning_rate": 0.1, "l2_regularization": 5.0, "random_state": 0}
 
@@ -84,22 +87,39 @@ class Forest:
         joined = np.concatenate(nodes)
         own, first = np.arange(len(joined)), np.repeat(starts, sizes)
         leaf = joined["is_leaf"].astype(bool)
-        children = (np.where(leaf, own, joined[side] + first) for side in ("left", "right"))
+        left, right = (np.where(leaf, own, joined[side] + first) for side in ("left", "right"))
         value = np.where(leaf, joined["value"], 0.0)
         feature = np.where(leaf, 0, joined["feature_idx"]).astype(np.int64)
         # Between two numbers of bins, of which the lower one says where it ends.
         threshold = np.full(len(joined), np.inf)
         threshold[~leaf] = bins.end(feature[~leaf], joined["num_threshold"][~leaf])
-        return cls(feature, threshold, *children, value, starts, constant)
+        return cls(feature, threshold, left, right, value, starts, constant)
 
     @cached_property
     def depth(self) -> int:
-        """Steps from the roots to the deepest leaf."""
+        """Steps from the roots to the deepest leaf, but no more than a file may ask for."""
         reached, depth = np.unique(self.roots), 0
-        while (np.r_[self.left[reached], self.right[reached]] != np.r_[reached, reached]).any():
+        while len(reached := reached[self.left[reached] != reached]) and depth <= MAX_DEPTH:
             reached = np.unique(np.r_[self.left[reached], self.right[reached]])
             depth += 1
         return depth
+
+    def fits(self, width: int) -> bool:
+        """Whether the arrays, perhaps of a damaged file, are trees of so many features."""
+        count = len(self.feature)
+        places = {"feature": width, "left": count, "right": count, "roots": count}
+        lengths = {"threshold": count, "value": count, **dict.fromkeys(places, count)}
+        lengths["roots"] = len(self.roots)
+        for name, length in lengths.items():
+            part = getattr(self, name)
+            if part.shape != (length,) or part.dtype.kind != ("i" if name in places else "f"):
+                return False
+            if name in places and ((part < 0) | (part >= places[name])).any():
+                return False
+        leaf = self.left == np.arange(count)
+        numbers = np.concatenate([self.value, self.threshold[~leaf], [self.constant]])
+        leaves = np.array_equal(leaf, self.right == np.arange(count))
+        return leaves and bool(np.isfinite(numbers).all()) and self.depth <= MAX_DEPTH
 
     def predict(self, table: np.ndarray) -> np.ndarray:
         """Sum of the trees for rows of features, and the constant."""
@@ -126,20 +146,35 @@ class TreeFeatures:
 
     n_hinges: int  # columns behind those of X that trees have no use for
     mean: np.ndarray  # of all columns
+    levelled: bool  # whether the stack below has coefficients
+    labelled: bool  # whether they see of which class a target is
 
     @classmethod
-    def of(cls, n_hinges: int, rows: MemberRows) -> TreeFeatures:
+    def of(cls, n_hinges: int, rows: MemberRows, base: Predicted) -> TreeFeatures:
         """Features by the rows of a fit."""
-        return cls(n_hinges, rows.X.mean(axis=0, dtype=np.float64))
+        size = rows.X.shape[0]
+        count = rows.weights if rows.row is None else np.bincount(rows.row, rows.weights, size)
+        mean = np.average(rows.X.astype(np.float64), axis=0, weights=count)
+        return cls(n_hinges, mean, base.table is not None, bool(rows.label.any()))
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return len(self.mean) - self.n_hinges + self.levelled + self.labelled
+
+    def fits(self, width: int, n_hinges: int) -> bool:
+        """Whether the parts, perhaps of a damaged file, belong to rows of so many columns."""
+        numbers = self.mean.dtype.kind == "f" and bool(np.isfinite(self.mean).all())
+        return numbers and self.mean.shape == (width,) and self.n_hinges == n_hinges
 
     def __call__(self, rows: MemberRows, base: Predicted) -> np.ndarray:
         """Features of targets."""
-        X = rows.X if rows.row is None else rows.X[rows.row]
+        X = rows.X.toarray() if sparse.issparse(rows.X) else rows.X
+        X = X if rows.row is None else X[rows.row]
         parts = [X[:, : X.shape[1] - self.n_hinges]]
-        if base.table is not None:
-            levels = base.table() @ np.append(self.mean, 1.0)
-            parts.append(levels[base.column])
-        if rows.label.any():
+        if self.levelled and base.table is not None:
+            parts.append((base.table() @ np.append(self.mean, 1.0))[base.column])
+        if self.labelled:
             parts.append(rows.label)
         return np.column_stack(parts).astype(np.float64, copy=False)
 
@@ -167,7 +202,7 @@ class TreeMember:
         held_base: Predicted,
     ) -> np.ndarray:
         """Scores of rows held out after each round, until these gain no more, ``(n, rounds)``."""
-        features = TreeFeatures.of(n_hinges, rows)
+        features = TreeFeatures.of(n_hinges, rows, base)
         offset, start = self.offset(loss, rows, base), self.offset(loss, held, held_base)
         scores = np.zeros(len(held.y)) + start
         found = [scores]
@@ -192,11 +227,11 @@ class TreeMember:
         offset: Any,
         held: tuple[np.ndarray, MemberRows, Any] | None = None,
     ) -> Iterator[tuple[Any, Any]]:
-        """Models of trees, each for one quadratic model of the loss, and stages of held-out rows."""
+        """Models of trees, one for each quadratic model of the loss; stages of held-out rows."""
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         scores = np.zeros(len(rows.y)) + offset
-        held_scores = None if held is None else np.zeros(len(held[1].y)) + held[2]
+        held_scores: Any = None if held is None else np.zeros(len(held[1].y)) + held[2]
         left, chunk = self.rounds, self.rounds if loss.quadratic else FIRST_CHUNK
         while left > 0:
             chunk = min(chunk, left)
@@ -227,7 +262,7 @@ class TreeMember:
 
     def fit(self, loss: Loss, n_hinges: int, rows: MemberRows, base: Predicted) -> FittedTrees:
         """Fit to all targets."""
-        features = TreeFeatures.of(n_hinges, rows)
+        features = TreeFeatures.of(n_hinges, rows, base)
         table = features(rows, base)
         bins = Bins.of(table)
         codes, offset = bins(table), self.offset(loss, rows, base)
@@ -235,7 +270,7 @@ class TreeMember:
         bare = Forest.of(grown, bins, 0.0)
         constant = sum(float(one.predict(codes[:1])[0]) for one in grown)
         constant -= float(bare.predict(table[:1])[0])
-        return FittedTrees(features, replace(bare, constant=constant), self.above_score)
+        return FittedTrees(features, replace(bare, constant=constant))
 
 
 def working(loss: Loss, rows: MemberRows, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -251,12 +286,14 @@ class FittedTrees:
 
     features: TreeFeatures
     forest: Forest
-    above_score: bool
 
     linear = None
 
+    def fits(self, width: int, n_hinges: int) -> bool:
+        """Whether the parts, perhaps of a damaged file, belong to rows of so many columns."""
+        return self.features.fits(width, n_hinges) and self.forest.fits(self.features.width)
+
     def score(self, rows: MemberRows, base: Predicted | None) -> Predicted:
-        """Scores of targets above what the stack below predicts."""
+        """What the trees add to what the stack below predicts of targets."""
         assert base is not None
-        score = self.forest.predict(self.features(rows, base))
-        return Predicted(score + base.score if self.above_score else score)
+        return Predicted(self.forest.predict(self.features(rows, base)))

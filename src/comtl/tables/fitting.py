@@ -13,8 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .. import __version__
 from ..evaluation.compare_models import MANY_ROWS, compare
 from ..evaluation.comparison import Comparison
-from ..evaluation.nonlinearity import MIN_LOG_EVIDENCE, nonlinearity_evidence
-from ..evaluation.reference_models import choose_hinges, tuned
+from ..evaluation.reference_models import tuned
 from ..hierarchical.hierarchical_estimators import HierarchicalClassifier, HierarchicalRegressor
 from ..model_selection import (
     BiFactorClassifierCV,
@@ -36,13 +35,13 @@ LEAST_ROWS = 5
 """Fewest rows of a fit: as many as the folds it is tuned on."""
 FOLDS = 5
 KINDS = ("auto", "regression", "classification")
-MODELS = ("auto", "hinges", "hierarchical", "bifactor", "trifactor", "pooled", "separate")
-FORMER_MODELS = {"bends": "hinges"}
-"""Models by their former names."""
+MODELS = ("auto", "hierarchical", "bifactor", "trifactor", "pooled", "separate")
+FORMS = ("auto", "linear", "hinges", "trees")
+FORMER_MODELS = {"bends": "hinges", "hinges": "hinges"}
+"""Forms of the stack that were models by these names."""
 SIMPLE = ("pooled", "separate")
 ESTIMATORS: dict[str, tuple[Any, Any]] = {
     "auto": (MultitaskRegressor, MultitaskClassifier),
-    "hinges": (MultitaskRegressor, MultitaskClassifier),
     "hierarchical": (HierarchicalRegressor, HierarchicalClassifier),
     "bifactor": (BiFactorRegressorCV, BiFactorClassifierCV),
     "trifactor": (TriFactorRegressorCV, TriFactorClassifierCV),
@@ -60,6 +59,7 @@ def fit_table(
     task: str,
     target: str,
     model: str = "auto",
+    form: str = "auto",
     kind: str = "auto",
     drop: Sequence[str] = (),
     category: Sequence[str] = (),
@@ -80,9 +80,11 @@ def fit_table(
         One row a sample, with the task, the target, and columns to predict from.
     task, target : str
         Columns of the task and of what is to be predicted.
-    model : {"auto", "hinges", "hierarchical", "bifactor", "trifactor", "pooled", "separate"}
-        Which model; "auto" is MultitaskRegressor or MultitaskClassifier, and "hinges" the same
-        with hinges of columns of numbers where they help.
+    model : {"auto", "hierarchical", "bifactor", "trifactor", "pooled", "separate"}
+        Which model; "auto" is MultitaskRegressor or MultitaskClassifier.
+    form : {"auto", "linear", "hinges", "trees"}
+        Whether model "auto" also tries hinges of columns of numbers and boosted trees, to keep
+        them where they help; "auto" tries both.
     kind : {"auto", "regression", "classification"}
         Kind of problem; by default text and two whole numbers are classes.
     drop : sequence of str
@@ -132,11 +134,16 @@ def fit_table(
     0.0
     """
     if model in FORMER_MODELS:
-        now = FORMER_MODELS[model]
-        text = f"model={model!r} is called {now!r} now; the old name will go."
+        form = FORMER_MODELS[model]
+        text = f"model={model!r} is form={form!r} now; the old name will go."
         warn_caller(text, FutureWarning)
-        model = now
+        model = "auto"
     require_choice("model", model, MODELS)
+    require_choice("form", form, FORMS)
+    if form != "auto" and model != "auto":
+        raise TableError(
+            f"--form {form} is for --model auto, not for --model {model}: leave one of them out."
+        )
     require_choice("kind", kind, KINDS)
     require_choice("missing", missing, ("impute", "refuse"))
     table = as_table(frame)
@@ -164,10 +171,10 @@ def fit_table(
     report = progress or (lambda done, total: None)
     folds = 1 if len(labels) > MANY_ROWS else min(FOLDS, len(labels))
     report(0, 1 + 3 * folds * score)
-    choose = partial(choose_model, model, targets.kind, seed=seed, jobs=jobs)
+    choose = partial(choose_model, model, targets.kind, form=form, seed=seed, jobs=jobs)
     estimator = choose(rows)
     _fit(estimator, rows, notes)
-    notes += _about_hinges(model, estimator, rows)
+    notes += _about_form(estimator)
     comparison = None
     if score:
         comparison = _compared(estimator, rows, choose, report, notes)
@@ -194,10 +201,16 @@ def fit_table(
 
 
 def choose_model(
-    name: str, kind: str, rows: FitInput, *, seed: int = 0, jobs: int | None = None
+    name: str,
+    kind: str,
+    rows: FitInput,
+    *,
+    form: str = "auto",
+    seed: int = 0,
+    jobs: int | None = None,
 ) -> TaskModel:
     """Estimator, not fitted, by its name on the command line."""
-    name, classes = FORMER_MODELS.get(name, name), kind == CLASSIFICATION
+    classes = kind == CLASSIFICATION
     if name not in MODELS:
         raise TableError(f"model is one of {', '.join(MODELS)}, got {name!r}.")
     if name in SIMPLE:
@@ -208,8 +221,8 @@ def choose_model(
     estimator = ESTIMATORS[name][classes]
     if name == "hierarchical":
         return estimator()
-    if name in ("auto", "hinges"):
-        return estimator(basis="hinges" if name == "hinges" else None, n_jobs=jobs)
+    if name == "auto":
+        return estimator(form=form, n_jobs=jobs)
     ranks = (RANKS,) if name == "bifactor" else (CLUSTERS, CLUSTERS)
     return estimator(*ranks, **SEARCH, random_state=seed, n_jobs=jobs)
 
@@ -217,8 +230,12 @@ def choose_model(
 def compare_table(model: TableModel, frame: Any, progress: Progress | None = None) -> Comparison:
     """Errors on held-out rows of a table of copies of a model, fitted to the other rows."""
     rows, _ = model._read_training(frame)
+    estimator = model.estimator
     choose = partial(choose_model, model.model, model.kind)
-    return compare(model.estimator, rows.X, rows.y, rows.task, choose=choose, progress=progress)
+    if isinstance(estimator, MultitaskModel):
+        # Earlier versions had further names for it.
+        choose = partial(choose_model, "auto", model.kind, form=estimator.form)
+    return compare(estimator, rows.X, rows.y, rows.task, choose=choose, progress=progress)
 
 
 def _check_names(names: list[str], named: dict[str, Sequence[str]]) -> None:
@@ -264,16 +281,10 @@ def _fit(estimator: TaskModel, rows: FitInput, notes: list[str]) -> None:
         notes.append("The fit stopped before it converged; judge it by its held-out scores.")
 
 
-def _about_hinges(model: str, estimator: TaskModel, rows: FitInput) -> list[str]:
-    if model == "hinges" and not len(choose_hinges(estimator).columns):
-        return ["No hinges were kept: straight lines predict held-out rows as well."]
-    if model == "auto" and isinstance(estimator, MultitaskModel):
-        gain = nonlinearity_evidence(estimator, rows.X, rows.y, rows.task, rows.sample_weight)
-        if gain > MIN_LOG_EVIDENCE:
-            return [
-                "Some columns seem to have nonlinear effects: hinges change the log marginal "
-                f"likelihood by {gain:+.0f}. A fit with --model hinges may predict better."
-            ]
+def _about_form(estimator: TaskModel) -> list[str]:
+    asked = estimator.form if isinstance(estimator, MultitaskModel) else "auto"
+    if asked in ("hinges", "trees") and estimator.form_ == "linear":
+        return [f"No {asked} were kept: straight lines predict held-out rows as well."]
     return []
 
 

@@ -215,7 +215,7 @@ class TableModel:
         if not isinstance(self.estimator, IntervalMixin):
             raise TableError(
                 f"A {type(self.estimator).__name__} has no intervals: fit a regression with "
-                "--model auto, --model hinges or --model hierarchical."
+                "--model auto or --model hierarchical."
             )
         return self._call("predict_interval", rows, level)
 
