@@ -160,7 +160,7 @@ def test_products_never_make_sparse_rows_dense(monkeypatch):
         for name in ("toarray", "todense", "__array__"):
             monkeypatch.setattr(kind, name, refuse, raising=False)
     # The column maxima are one row of the matrix, and are asked for as such.
-    monkeypatch.setattr(design_module, "column_extent", lambda X: np.ones(X.shape[1]))
+    monkeypatch.setattr(design_module, "column_extent", lambda X, _: np.ones((3, X.X.shape[1])))
     design = Design.standardized(X, weights)
     fit = RowsDatafit(design, rng.standard_normal(500), weights, offsets, Squared())
     point = random_factors(0, 3_000, 2, 3)

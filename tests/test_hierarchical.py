@@ -8,7 +8,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import comtl
 from comtl import HierarchicalClassifier, HierarchicalRegressor, MultitaskRegressor
+from comtl.hierarchical import intervals_mixin
 from comtl.hierarchical.covariances import COVARIANCE_FAMILIES
 from comtl.hierarchical.hierarchical_estimators import populations_of
 from comtl.linear import OutputColumns
@@ -158,6 +160,38 @@ def test_sparse_equals_dense_and_weights_are_repetitions(kind):
     twice = model.fit(X[again], y[again], task[again]).coef_
     assert_allclose(packed, dense, atol=1e-7)
     assert_allclose(heavy, twice, atol=1e-6)
+
+
+@pytest.mark.parametrize("structure", ["intercept", "isotropic", "diagonal", "factor"])
+@pytest.mark.parametrize("features, rows", [(30, 6), (20, 12)])
+def test_error_bars_by_rows_are_those_by_covariances(
+    structure, features, rows, monkeypatch, tmp_path
+):
+    """With more features than rows in all, and with fewer."""
+    rng = np.random.default_rng(0)
+    tasks = 4 if features == 30 else 8
+    X, task = rng.normal(size=(tasks * rows, features)), np.repeat(np.arange(tasks), rows)
+    y = X[:, 0] * rng.normal(size=tasks)[task] + rng.normal(size=len(task))
+    model = HierarchicalRegressor(structure, tol=1e-3).fit(X, y, task=task)
+    monkeypatch.setattr(intervals_mixin, "BLOCK_CELLS", 0)
+    wide = HierarchicalRegressor(structure, tol=1e-3).fit(X, y, task=task)
+    wide.save(tmp_path / "wide.comtl")
+    wide = comtl.load(tmp_path / "wide.comtl")
+    assert type(wide._spread) is not type(model._spread)
+    known = model.predict(X, task=(task + 1) % (tasks + 1), return_std=True)
+    found = wide.predict(X, task=(task + 1) % (tasks + 1), return_std=True)
+    assert_allclose(found, known, rtol=1e-6, atol=1e-3)  # Differences of nearly equal numbers.
+
+
+def test_thousands_of_columns_have_room():
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(60, 4000)), np.repeat(np.arange(10), 6)
+    y = X[:, :400].mean(axis=1) * 20.0 + rng.normal(size=10)[task] + 0.1 * rng.normal(size=60)
+    for structure in ("isotropic", "factor"):
+        model = HierarchicalRegressor(structure, tol=1e-3).fit(X, y, task=task)
+        assert model._spread.rows.size == 60 * 4001
+        low, high = model.predict_interval(X, task=task)
+        assert np.all(low < high) and np.mean((low < y) & (y < high)) > 0.8
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -60,6 +60,14 @@ def require_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def require_scaling(name: str, value: Any) -> bool | str:
+    """Return True, False or "auto"."""
+    if isinstance(value, str):
+        require_choice(name, value, ("auto", True, False))
+        return value
+    return require_flag(name, value)
+
+
 @dataclass(frozen=True)
 class Doc:
     """What a parameter is for; its type and default in words where annotations do not tell."""

@@ -39,7 +39,9 @@ class Method:
         """
         home = estimators if self.kind in ("BiFactor", "TriFactor") else baselines
         if not text:
-            return getattr(home, f"{self.kind}Regressor")(**self.fixed, **setting, random_state=0)
+            # As the results were made: all columns of one variance, indicators too.
+            scaled = {**self.fixed, **setting, "standardize": True, "random_state": 0}
+            return getattr(home, f"{self.kind}Regressor")(**scaled)
         made: type[TaskModel] = getattr(home, f"{self.kind}Classifier")
         common = {"loss": "squared", "standardize": False, "random_state": 0}
         return made(**{**common, **self.fixed, **self.text, **setting})

@@ -176,17 +176,24 @@ def per_entry(values: Array, rows: Any) -> Array:
     return np.repeat(values, np.diff(rows.indptr))
 
 
-def largest_entries(rows: Any) -> Array:
-    """Largest absolute value in each column of sparse rows."""
-    xp = namespace(rows)
-    largest, sizes = xp.zeros(rows.shape[1], dtype=rows.dtype), xp.abs(rows.data)
-    if array_api_compat.is_torch_array(sizes):
-        indices = xp.astype(rows.indices, xp.int64)
-        return largest.scatter_reduce_(0, indices, sizes, reduce="amax")
-    if array_api_compat.is_cupy_array(sizes):
-        import cupyx
+def extreme_entries(rows: Any, kept: Array | None = None) -> tuple[Array, Array]:
+    """Largest and least stored value, the latter negative, in each column of sparse rows.
 
-        cupyx.scatter_max(largest, rows.indices, sizes)
-    else:
-        np.maximum.at(largest, rows.indices, sizes)
-    return largest
+    Only of the entries that are ``kept``, if given; -inf where there are none.
+    """
+    xp = namespace(rows)
+    found = []
+    for values in (rows.data, -rows.data):
+        values = values if kept is None else xp.where(kept, values, -xp.inf)
+        largest = xp.full(rows.shape[1], -xp.inf, dtype=rows.dtype)
+        if array_api_compat.is_torch_array(values):
+            indices = xp.astype(rows.indices, xp.int64)
+            largest.scatter_reduce_(0, indices, values, reduce="amax")
+        elif array_api_compat.is_cupy_array(values):
+            import cupyx
+
+            cupyx.scatter_max(largest, rows.indices, values)
+        else:
+            np.maximum.at(largest, rows.indices, values)
+        found.append(largest)
+    return found[0], found[1]

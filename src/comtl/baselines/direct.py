@@ -95,7 +95,7 @@ class DirectModel(TaskModel):
     _: KW_ONLY
     loss: of.Loss = "auto"
     fit_intercept: of.PlainIntercept = True
-    standardize: of.Standardize = True
+    standardize: of.Standardize = "auto"
     max_iter: of.MaxIter = 200
     tol: of.Tol = 1e-6
     random_state: of.RandomState = None

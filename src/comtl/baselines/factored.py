@@ -44,7 +44,7 @@ class PlainFactors(TaskModel):
     alpha_task: Annotated[NonNegative, Doc("λ2, the penalty of the task factor.")] = 1.0
     loss: of.Loss = "auto"
     fit_intercept: of.PlainIntercept = True
-    standardize: of.Standardize = True
+    standardize: of.Standardize = "auto"
     max_iter: of.MaxIter = 500
     tol: of.Tol = 1e-5
     random_state: of.RandomState = None

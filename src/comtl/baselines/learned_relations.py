@@ -42,7 +42,7 @@ class RelationLearning(TaskModel):
     alpha_task: Annotated[NonNegative, Doc("λ2, the penalty through the task relation Ω.")] = 1.0
     loss: of.Loss = "auto"
     fit_intercept: of.PlainIntercept = True
-    standardize: of.Standardize = True
+    standardize: of.Standardize = "auto"
     max_iter: of.MaxIter = 200
     tol: of.Tol = 1e-6
     random_state: of.RandomState = None

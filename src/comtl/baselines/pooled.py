@@ -194,7 +194,7 @@ class MeanRegularized(TaskModel):
     alpha_shared: Annotated[NonNegative, Doc("Penalty of the common part.")] = 1.0
     loss: of.Loss = "auto"
     fit_intercept: of.PlainIntercept = True
-    standardize: of.Standardize = True
+    standardize: of.Standardize = "auto"
     max_iter: of.MaxIter = 200
     tol: of.Tol = 1e-6
     random_state: of.RandomState = None

@@ -60,7 +60,7 @@ class Clustered(TaskModel):
     alpha: Alpha = 1.0
     loss: of.Loss = "auto"
     fit_intercept: of.PlainIntercept = True
-    standardize: of.Standardize = True
+    standardize: of.Standardize = "auto"
     max_iter: of.MaxIter = 500
     tol: of.Tol = 1e-5
     random_state: of.RandomState = None
@@ -151,7 +151,7 @@ class SharedPool(TaskModel):
     n_init: Annotated[Count, Doc("Starts, of which the best is kept.")] = 5
     loss: of.Loss = "auto"
     fit_intercept: of.PlainIntercept = True
-    standardize: of.Standardize = True
+    standardize: of.Standardize = "auto"
     max_iter: of.MaxIter = 100
     tol: of.Tol = 1e-8
     random_state: of.RandomState = None

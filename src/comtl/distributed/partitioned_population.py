@@ -16,6 +16,7 @@ from ..hierarchical.posterior import Posterior
 from ..hierarchical.task_data import TaskRows
 from ..linear import Scaling
 from ..losses import Logistic
+from ..rows.design import Scale
 from .kernels import FitSpec, Sums
 from .partition import Partition
 
@@ -61,10 +62,10 @@ class PartitionedPopulation:
 
 
 def partitioned_population(
-    obs: PartitionedData, *, standardize: bool, classification: bool
+    obs: PartitionedData, *, standardize: Scale, classification: bool
 ) -> PartitionedPopulation:
     """Population of the observations, in units that all partitions share."""
-    units = obs.units(center=True, standardize=True, scale_target=not classification)
+    units = obs.units(center=True, standardize=standardize or True, scale_target=not classification)
     units = units if standardize else evenly_scaled(units)
     return PartitionedPopulation(obs, units, np.arange(len(obs.tasks)))
 

@@ -15,7 +15,7 @@ from ..losses import Squared
 from ..losses.loss import scaled_units, target_unit
 from ..rows.design import (
     Covariance,
-    central_moments,
+    Scale,
     column_extent,
     column_squares,
     column_sums,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def partitioned_units(
-    data: PartitionedData, *, center: bool, standardize: bool, scale_target: bool
+    data: PartitionedData, *, center: bool, standardize: Scale, scale_target: bool
 ) -> Scaling:
     """Units of all observations."""
     workers = data.workers
@@ -42,21 +42,23 @@ def partitioned_units(
         common = (encoding, workers.scatter(arguments))
         return workers.total(add, workers.map(work, data.pieces, common=common))
 
-    largest, size = run(_largest_of, _extents)
-    unit = column_units(largest, data.dtype, scale=standardize)
+    extent, size = run(_largest_of, _extents)
+    unit = column_units(extent[0], data.dtype, scale=standardize)
     y_unit, limit = 1.0, float(np.finfo(data.dtype).max)
     if scale_target:
-        y_unit = target_unit(size, limit, scale=standardize)
-    sums, total, weight, y_sum, counted = run(summed, _means, unit, y_unit, center)
-    mean = sums / total if center else np.zeros_like(unit, dtype=np.float64)
+        y_unit = target_unit(size, limit, scale=bool(standardize))
+    summing = center or standardize == "auto"
+    sums, total, weight, y_sum, counted = run(summed, _means, unit, y_unit, summing)
+    mean = sums / total if summing else np.zeros_like(unit, dtype=np.float64)
     y_mean = y_sum / weight if center and scale_target else 0.0
-    squares, y_square = run(summed, _squares, unit, mean, y_unit, y_mean)
-    second = central_moments(mean, squares, total, int(counted))
-    shift, inverse = standard_units(unit, mean, second, data.n_rows, data.dtype, scale=standardize)
+    squares, y_square = run(summed, _squares, unit, mean if center else 0.0 * mean, y_unit, y_mean)
+    moments = mean, squares, total, int(counted)
+    units: Any = {"rows": data.n_rows, "dtype": data.dtype, "center": center, "scale": standardize}
+    shift, inverse = standard_units(extent, unit, moments, **units)
     y_shift, y_scale = 0.0, 1.0
     if scale_target:
         spread = (y_square / weight) ** 0.5
-        y_shift, y_scale = scaled_units(y_mean, spread, y_unit, scale=standardize)
+        y_shift, y_scale = scaled_units(y_mean, spread, y_unit, scale=bool(standardize))
     return Scaling(shift, inverse, y_shift, y_scale)
 
 
@@ -66,14 +68,14 @@ def _largest_of(parts: list[tuple[np.ndarray, float]]) -> tuple[np.ndarray, floa
 
 def _extents(encoding: LabelEncoding, values: tuple, piece: Partition) -> tuple[np.ndarray, float]:
     obs, _ = piece.encoded(encoding)
-    return column_extent(RowBlocks(obs.X)), float(np.abs(obs.y).max())
+    return column_extent(RowBlocks(obs.X), row_weights(obs)), float(np.abs(obs.y).max())
 
 
 def _means(encoding: LabelEncoding, values: tuple, piece: Partition) -> tuple[Any, ...]:
-    unit, y_unit, center = values
+    unit, y_unit, summing = values
     obs, _ = piece.encoded(encoding)
     weights = row_weights(obs)
-    sums: Any = column_sums(RowBlocks(obs.X), unit, weights) if center else 0.0
+    sums: Any = column_sums(RowBlocks(obs.X), unit, weights) if summing else 0.0
     own = obs.weights.astype(np.float64)
     y = float(own @ (obs.y / y_unit).astype(np.float64))
     total = float(weights.astype(np.float64).sum())

@@ -14,7 +14,7 @@ from ..datafits.gram_datafit import GramDatafit
 from ..datafits.rows_datafit import RowsDatafit
 from ..linear import Scaling
 from ..losses import Loss
-from ..rows.design import Design
+from ..rows.design import Design, Scale
 from ..rows.observations import Observations
 from .alternation import alternate, resume
 from .recipe import Iteration, Recipe, Schedule
@@ -40,7 +40,7 @@ class Problem:
 
 
 def build_problem(
-    data: Any, loss: Loss, *, width: int, grams: bool = True, fits: int = 1, **scaling: bool
+    data: Any, loss: Loss, *, width: int, grams: bool = True, fits: int = 1, **scaling: Any
 ) -> Problem:
     """Standardise, and choose rows or Grams for ``fits`` fits of ``width`` columns to come."""
     units = data.units(**scaling) if data.partitioned else units_of(data, loss, **scaling)
@@ -52,13 +52,15 @@ def build_problem(
 
 
 def units_of(
-    data: Observations, loss: Loss, *, center: bool, standardize: bool, scale_target: bool
+    data: Observations, loss: Loss, *, center: bool, standardize: Scale, scale_target: bool
 ) -> Scaling:
     """Centre and scale of the features, and by choice of the target."""
     design = Design.standardized(data.X, row_weights(data), center=center, scale=standardize)
     shift, scale = 0.0, 1.0
     if scale_target:
-        shift, scale = loss.target_units(data.y, data.weights, center=center, scale=standardize)
+        shift, scale = loss.target_units(
+            data.y, data.weights, center=center, scale=bool(standardize)
+        )
     return Scaling(design.shift, design.inverse_scale, shift, scale)
 
 

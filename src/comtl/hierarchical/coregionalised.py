@@ -15,9 +15,10 @@ from ..datafits.block_diagonal import TaskBlocks
 from ..engine.progress import SILENT, FitProgress
 from ..linear import ColumnWeights, OutputColumns, Scaling
 from ..losses import Loss, Squared
+from ..models import fields as of
 from ..models.outputs import ClassifierOutputs, RegressorOutputs
 from ..models.task_model import TaskModel
-from ..parameters import Flag, NonNegative, at_least
+from ..parameters import NonNegative, at_least
 from ..rows.design import Design
 from ..rows.observations import Observations
 from ..solvers.conjugate_gradient import conjugate_gradient
@@ -34,7 +35,7 @@ class CoregionalisedRidge(TaskModel):
     noise: NonNegative = 3.0
     """Noise over its estimate from separate tasks, which is low where features of more weight are
     also the more frequent ones."""
-    standardize: Flag = False
+    standardize: of.Standardize = False
 
     _on_devices = False
 

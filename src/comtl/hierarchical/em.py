@@ -28,7 +28,9 @@ MIN_COMMON_VARIANCE = 1e-8
 MAX_FREE_SHARE = 0.1
 """Fixed effects for each row up to which they are free; more are shrunk to zero."""
 START_VARIANCE = 0.1
-"""Variances to start from, in units of the standardised data."""
+"""Variances to start from at most, in units of the standardised data."""
+START_SHARE = 0.5
+"""Variance of scores to start from."""
 MIN_START_VARIANCE = 1e-3
 """Variance of slopes that families which refine the isotropic fit start from at least."""
 MAX_START_RATIO = 1e3
@@ -93,13 +95,15 @@ def fit_em(
             covariance = with_directions(covariance, posterior, family.n_directions)
             prior = replace(prior, covariance=covariance)
     else:
-        common = variance = min(START_VARIANCE, most)
+        variance = min(START_VARIANCE, most)
+        common = min(variance, START_SHARE / size)
         if tasks == 1:
             # Random effects of a single task cannot be separated from the fixed ones.
             family, variance = InterceptOnly(), MIN_VARIANCE
         elif not shrink_common and size <= MAX_FREE_SHARE * likelihood.n_rows:
             common = np.inf
-        covariance = family.starting(EffectCovariance.diagonal(np.full(size, variance)))
+        variances = np.append(np.full(size - 1, min(variance, START_SHARE / size)), variance)
+        covariance = family.starting(EffectCovariance.diagonal(variances))
         prior = Prior(covariance, np.full(tasks, noise), noise, common)
     yield from maximise(likelihood, family, prior, **limits)
 
@@ -221,6 +225,10 @@ def _scoring_step(
         return np.concatenate([tangent.precondition(vector[:size]), vector[size:] / diagonal])
 
     held, fixed = np.zeros(len(gradient), dtype=bool), np.zeros(len(gradient))
+    if groups is not None:
+        # Noise at its floor stays there.
+        at_floor = np.bincount(groups, noise > likelihood.least_noise, minlength=count) == 0.0
+        held[size:] = at_floor & (gradient[size:] < 0.0)
     for _ in range(3):
         right = gradient - operator(fixed) if held.any() else gradient
         step = fixed + _conjugate_gradient(operator, precondition, right, held, tangent.steps)
@@ -229,7 +237,7 @@ def _scoring_step(
             break
         # What comes to its bound is held there, and the rest solved for once more.
         held |= low
-        fixed[held] = LOWEST - 1.0
+        fixed[low] = LOWEST - 1.0
     step = np.append(step[:size], np.maximum(step[size:], LOWEST - 1.0))
     noise_step = step[size:][groups] if groups is not None else np.zeros(len(noise))
     return step[:size], noise_step, 0.5 * float(gradient @ step)
@@ -377,6 +385,7 @@ class VarianceTangent:
         vector = np.where(self.bounded(vector), LOWEST - 1.0, vector)
         slopes, intercept, change = self._parts(vector)
         variances = self.covariance.variances + np.append(slopes, intercept)
+        variances[(variances < MIN_VARIANCE) & (self.covariance.variances > 0.0)] = MIN_VARIANCE
         directions = self.covariance.directions
         if self.count:
             # The nearest of so many directions to the sum, which has twice as many.

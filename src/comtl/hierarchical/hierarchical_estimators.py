@@ -29,6 +29,7 @@ from ..parameters import (
     one_of,
     require_choice,
     require_number,
+    require_scaling,
 )
 from ..phrases import warn_caller
 from ..rows.observations import Observations
@@ -82,12 +83,15 @@ class HierarchicalModel(TaskModel):
         ),
     ] = False
     standardize: Annotated[
-        Flag,
+        bool | str,
+        require_scaling,
         Doc(
-            "Whether to scale features to unit variance inside. False: they keep their spread, so "
-            "that wide columns may count for more. Weights are reported in the units given."
+            'Whether to scale features to unit variance inside. "auto": indicators, columns of two '
+            "values, share half their range as a unit. False: features keep their spread, so that "
+            "wide columns may count for more. Weights are reported in the units given.",
+            "bool or str",
         ),
-    ] = True
+    ] = "auto"
     max_iter: Annotated[Count, Doc("Most steps.")] = 500
     tol: Annotated[
         NonNegative,

@@ -41,8 +41,7 @@ class Gaussian:
 
     def with_noise(self, prior: Prior, factors: np.ndarray) -> Prior:
         """Return the prior with residual variances times factors."""
-        least = MIN_NOISE * self.start_noise
-        noise = np.maximum(prior.noise * factors, least)
+        noise = np.maximum(prior.noise * factors, self.least_noise)
         # What suits these best; one in common is its own.
         return replace(
             prior, noise=noise, residual_variance=len(noise) / float(np.sum(1.0 / noise))
@@ -66,6 +65,11 @@ class Gaussian:
     def n_rows(self) -> float:
         """Weight of all rows."""
         return float(self.data.counts.sum())
+
+    @property
+    def least_noise(self) -> float:
+        """Least residual variance."""
+        return MIN_NOISE * self.start_noise
 
     @cached_property
     def start_noise(self) -> float:
@@ -91,6 +95,7 @@ class Bernoulli:
 
     heteroscedastic: ClassVar[bool] = False
     start_noise: ClassVar[float] = 1.0
+    least_noise: ClassVar[float] = 1.0
 
     @classmethod
     def of(cls, refresh: Callable[[Posterior | None], Bound]) -> Bernoulli:

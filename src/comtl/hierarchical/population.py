@@ -13,7 +13,7 @@ from ..datafits.gram_datafit import GramDatafit
 from ..engine.problem import cell_grams, prefers_grams, rows_datafit, units_of
 from ..linear import Scaling
 from ..losses import Loss, Squared
-from ..rows.design import Design
+from ..rows.design import Design, Scale
 from ..rows.observations import Observations
 from .likelihoods import Bernoulli
 from .logistic_bound import ClassRows
@@ -31,10 +31,10 @@ class Population:
     units: Scaling
 
     @classmethod
-    def of(cls, obs: Observations, *, standardize: bool, classification: bool) -> Population:
+    def of(cls, obs: Observations, *, standardize: Scale, classification: bool) -> Population:
         """Centre and scale; signs of classes are left as they are."""
-        scaling = {"center": True, "standardize": True, "scale_target": not classification}
-        units = units_of(obs, Squared(), **scaling)
+        scaling = {"center": True, "scale_target": not classification}
+        units = units_of(obs, Squared(), standardize=standardize or True, **scaling)
         return cls(obs, units if standardize else evenly_scaled(units))
 
     def of_columns(self, columns: np.ndarray) -> Population:
@@ -56,10 +56,6 @@ class Population:
         """The rows of the observations, one for each."""
         rows = self.obs.rows
         return self.design if rows is None else self.design.picked(rows)
-
-    def evenly(self) -> Population:
-        """Return the same observations with columns that keep their spread among each other."""
-        return replace(self, units=evenly_scaled(self.units))
 
     @property
     def _few_rows(self) -> bool:

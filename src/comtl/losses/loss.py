@@ -101,7 +101,7 @@ def target_unit(largest: float, limit: float, *, scale: bool) -> float:
     unit = largest or 1.0
     if not scale and not unit < limit**0.25:
         raise ValueError(
-            "y has values too large to square safely; rescale it or leave standardize=True."
+            'y has values too large to square safely; rescale it or leave standardize="auto".'
         )
     return unit
 

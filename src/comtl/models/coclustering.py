@@ -109,7 +109,7 @@ class BiFactor(TaskModel):
     alpha_shared: of.AlphaShared = 1.0
     loss: of.Loss = "auto"
     fit_intercept: of.FitIntercept = True
-    standardize: of.Standardize = True
+    standardize: of.Standardize = "auto"
     init: of.Init = "svd"
     smoothing: of.Smoothing = 0.01
     max_iter: of.MaxIter = 200
@@ -155,7 +155,7 @@ class TriFactor(TaskModel):
     alpha_shared: of.AlphaShared = 1.0
     loss: of.Loss = "auto"
     fit_intercept: of.FitIntercept = True
-    standardize: of.Standardize = True
+    standardize: of.Standardize = "auto"
     init: of.Init = "svd"
     smoothing: of.Smoothing = 0.01
     max_iter: of.MaxIter = 200

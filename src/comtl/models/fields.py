@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from ..losses import LOSSES
-from ..parameters import Count, Doc, Flag, NonNegative, at_least, one_of
+from ..parameters import Count, Doc, Flag, NonNegative, at_least, one_of, require_scaling
 from ..penalties import PENALTIES, core_penalties, factor_penalties
 
 FitIntercept = Annotated[
@@ -15,11 +15,14 @@ FitIntercept = Annotated[
 ]
 PlainIntercept = Annotated[Flag, Doc("Whether to fit intercepts.")]
 Standardize = Annotated[
-    Flag,
+    bool | str,
+    require_scaling,
     Doc(
         "Whether to scale features, and targets that are values, to unit variance inside, so that "
-        "the penalties do not depend on units. Weights are reported in the units given. False: "
-        "the objective in the units given."
+        'the penalties do not depend on units. "auto": indicators, columns of two values, share '
+        "half their range as a unit, as otherwise the rarest ones would have the largest weights. "
+        "Weights are reported in the units given. False: the objective in the units given.",
+        "bool or str",
     ),
 ]
 MaxIter = Annotated[Count, Doc("Most sweeps of the alternation.")]

@@ -135,7 +135,7 @@ class CrossValidated(TaskModel):
     alpha_shared: of.AlphaShared = 1.0
     loss: of.Loss = "auto"
     fit_intercept: of.FitIntercept = True
-    standardize: of.Standardize = True
+    standardize: of.Standardize = "auto"
     init: of.Init = "svd"
     smoothing: of.Smoothing = 0.01
     max_iter: of.MaxIter = 200

@@ -13,33 +13,48 @@ from scipy import sparse
 from ..arrays import DENSE_SIDE, Array, is_device_sparse, namespace, orthonormal, take
 from ..arrays.backends import is_sparse
 from ..arrays.blocks import DEVICE_ENTRIES, Block, RowBlocks
-from ..arrays.packed import largest_entries, per_entry
+from ..arrays.packed import extreme_entries, per_entry
 
+Scale = bool | str
+"""Whether columns are scaled to unit variance; "auto": but for those of two values."""
+_SHARE = 1e-9  # Of a variance, by which it may be less than that of two values.
 _WIDTH = 4  # Columns of a product that takes about as long as the moments of a block.
 
 
-def column_extent(blocks: RowBlocks) -> Array:
-    """Largest absolute value of each column."""
-    xp = namespace(blocks.X)
+def column_extent(blocks: RowBlocks, weights: Array) -> Array:
+    """Largest absolute value of each column; least and largest of rows with a weight.
 
-    def largest(rows: Any) -> Array:
+    Of sparse rows the latter are those of stored entries, infinite where there are none.
+    """
+    xp = namespace(blocks.X)
+    weighed = bool(xp.all(weights > 0))
+
+    def extremes(rows: Any, kept: Array | None) -> list[Array]:
         if is_sparse(rows):
-            return largest_entries(rows)
-        return xp.maximum(xp.max(rows, axis=0), -xp.min(rows, axis=0))
+            return list(extreme_entries(rows, None if kept is None else per_entry(kept, rows)))
+        low = high = rows
+        if kept is not None:
+            low, high = (xp.where(kept[:, None], rows, end) for end in (xp.inf, -xp.inf))
+        return [xp.max(high, axis=0), -xp.min(low, axis=0)]
+
+    def largest(block: Block) -> Array:
+        high, low = extremes(block.rows, None)
+        ends = [high, low] if weighed else extremes(block.rows, weights[block.obs] > 0)
+        return xp.stack([xp.maximum(high, low), *ends])
 
     def part(number: int) -> Array:
-        return reduce(xp.maximum, (largest(block.rows) for block in blocks.chunk(number)))
+        return reduce(xp.maximum, (largest(block) for block in blocks.chunk(number)))
 
     return reduce(xp.maximum, blocks.each(part, _WIDTH))
 
 
-def column_units(largest: Array, dtype: Any, *, scale: bool) -> Array:
+def column_units(largest: Array, dtype: Any, *, scale: Scale) -> Array:
     """Sizes of the columns to sum them up in, so that squares stay within range."""
     xp = namespace(largest)
     if not scale and not bool(xp.all(largest < float(xp.finfo(dtype).max) ** 0.25)):
         raise ValueError(
             "X has values too large to square safely; rescale its columns or leave "
-            "standardize=True."
+            'standardize="auto".'
         )
     return xp.where(largest > 0, largest, xp.ones_like(largest))
 
@@ -89,25 +104,58 @@ def central_moments(mean: Array, squares: Array, total: float, counted: int) -> 
     return (inside + blank * mean**2) / total
 
 
+def half_ranges(
+    extent: Array, unit: Array, mean: Array, variance: Array, rounding: Array, blank: Array | None
+) -> Array:
+    """Half the range of columns of two values, zero for others; moments are over ``unit``.
+
+    Only two values have all the variance that their range and their mean allow.
+    """
+    xp = namespace(variance)
+    high, low = (xp.astype(end, xp.float64) for end in (extent[1, ...], -extent[2, ...]))
+    if blank is not None:
+        high = xp.where(blank, xp.clip(high, min=0.0), high)
+        low = xp.where(blank, xp.clip(low, max=0.0), low)
+    room = (high / unit - mean) * (mean - low / unit)
+    two = (variance > 0.0) & (xp.abs(room - variance) <= _SHARE * variance + rounding)
+    return xp.where(two, 0.5 * high - 0.5 * low, xp.zeros_like(high))
+
+
 def standard_units(
-    unit: Array, mean: Array, second: Array, rows: int, dtype: Any, *, scale: bool
+    extent: Array,
+    unit: Array,
+    moments: tuple[Array, Array, float, int],
+    *,
+    rows: int,
+    dtype: Any,
+    center: bool,
+    scale: Scale,
 ) -> tuple[Array, Array]:
-    """Shift and inverse scale of the columns, from their moments over ``unit``."""
-    xp = namespace(second)
+    """Shift and inverse scale of the columns, from :func:`central_moments` over ``unit``."""
+    mean, squares, total, counted = moments
+    xp = namespace(squares)
+    centre = mean if center else xp.zeros_like(mean)
+    second = central_moments(centre, squares, total, counted)
     # The mean of n equal numbers is off by some roundings of double precision.
     tiny = float(np.finfo(np.float64).eps) * (rows + 10)
-    constant = second <= (tiny * xp.abs(mean)) ** 2
+    constant = second <= (tiny * xp.abs(centre)) ** 2
     inverse = xp.ones_like(unit)
-    if scale:
-        with np.errstate(over="ignore", divide="ignore"):
+    with np.errstate(over="ignore", divide="ignore"):
+        if scale:
             inverse = 1.0 / xp.sqrt(xp.where(constant, xp.ones_like(second), second)) / unit
+        if scale == "auto":
+            blank = squares[2, ...] < counted if squares.ndim > 1 else None
+            variance = second - (mean - centre) ** 2
+            half = half_ranges(extent, unit, mean, variance, tiny * second, blank)
+            shared = half > 0.0
+            inverse = xp.where(shared, 1.0 / xp.where(shared, half, xp.ones_like(half)), inverse)
     # Room is left for what the weights of a column are multiplied by.
     fits = inverse < 1e-8 * float(xp.finfo(dtype).max)
     if not bool(xp.all(fits)):
         bad = int(xp.argmin(xp.astype(fits, xp.int8)))
         raise ValueError(f"Column {bad} of X is too small to scale; multiply it up first.")
     inverse = xp.astype(xp.where(constant, xp.zeros_like(inverse), inverse), dtype)
-    return xp.astype(mean * (unit * inverse), dtype), inverse
+    return xp.astype(centre * (unit * inverse), dtype), inverse
 
 
 _DENSE_ENTRIES = 2**20
@@ -125,18 +173,24 @@ class Design:
 
     @classmethod
     def standardized(
-        cls, X: Any, weights: Array, *, center: bool = True, scale: bool = True
+        cls, X: Any, weights: Array, *, center: bool = True, scale: Scale = True
     ) -> Design:
-        """Rows centred and scaled to unit (weighted) variance, or unit mean square uncentred."""
+        """Rows centred and scaled to unit (weighted) variance, or unit mean square uncentred.
+
+        With "auto" columns of two values have half their range for a unit: as if half of the rows
+        had each, so that rare ones do not have the largest say.
+        """
         blocks, xp = RowBlocks(X), namespace(weights)
-        unit = column_units(column_extent(blocks), X.dtype, scale=scale)
+        extent = column_extent(blocks, weights)
+        unit = column_units(extent[0, ...], X.dtype, scale=scale)
         total = float(xp.sum(xp.astype(weights, xp.float64)))
         mean = xp.zeros(X.shape[1], dtype=xp.float64)
-        if center:
+        if center or scale == "auto":
             mean = column_sums(blocks, unit, weights) / total
-        squares = column_squares(blocks, unit, mean, weights)
-        second = central_moments(mean, squares, total, int(xp.count_nonzero(weights)))
-        return cls(X, *standard_units(unit, mean, second, X.shape[0], X.dtype, scale=scale))
+        squares = column_squares(blocks, unit, mean if center else 0.0 * mean, weights)
+        moments = mean, squares, total, int(xp.count_nonzero(weights))
+        units: Any = {"rows": X.shape[0], "dtype": X.dtype, "center": center, "scale": scale}
+        return cls(X, *standard_units(extent, unit, moments, **units))
 
     @property
     def shape(self) -> tuple[int, int]:

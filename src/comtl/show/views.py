@@ -18,7 +18,7 @@ from ..models.task_model import TaskModel
 
 @dataclass(frozen=True, eq=False)
 class ModelView:
-    """Weights with names, for features in units of their standard deviation (``spread``)."""
+    """Weights with names, for features in the units of the fit (``spread``)."""
 
     tasks: list[str]
     features: list[str]
@@ -31,8 +31,9 @@ class ModelView:
 
     @property
     def feature_unit(self) -> str:
-        """What weights are for a change of: the unit of a feature, or its standard deviation."""
-        return "unit" if (self.spread == 1.0).all() else "standard deviation"
+        """What weights are for a change of: the unit of a feature, or that of the fit."""
+        scaled = "standard deviation (half the range if it has two values)"
+        return "unit" if (self.spread == 1.0).all() else scaled
 
     @property
     def lines(self) -> list[str]:

@@ -1,6 +1,6 @@
 """The members of the stacked estimators: a fixed list, less what a data set has no room for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import baselines
@@ -16,7 +16,15 @@ from ..hierarchical.hierarchical_estimators import (
     too_wide,
 )
 from ..models.coclustering import BiFactorClassifier, BiFactorRegressor
-from .members import EstimatorMember, Member, Shape, learn_factors, learn_hierarchical, learn_wide
+from .members import (
+    EstimatorMember,
+    Member,
+    Shape,
+    learn_factors,
+    learn_hierarchical,
+    learn_items,
+    learn_wide,
+)
 from .trees import TreeMember
 
 STEPS, FEWER_STEPS = 40, 20
@@ -29,6 +37,8 @@ DIRECTIONS = (1, 2, 3, 5, 8, 12)
 RANK = 15
 PENALTIES = (0.03, 0.3, 3.0)
 RIDGES = (10.0, 30.0)
+ROUGH: dict[str, Any] = {"tol": 1e-3, "max_iter": 30}
+"""Where factor models may stop: what is left to gain does not count on held-out rows."""
 RELATED, NOISES = (1, 3), (1.0, 3.0, 10.0, 30.0)
 TEXT: dict[str, Any] = {
     "standardize": False,
@@ -36,6 +46,17 @@ TEXT: dict[str, Any] = {
     "smoothing": 10.0,
     "alpha_task": 1.0,
 }
+ITEMS: dict[str, Any] = {"shared": True, "tol": 1e-3, "random_state": 0}
+FEW_FACTORS: dict[str, Any] = {"n_components": 8, "alpha_shared": 16.0, **ITEMS}
+MANY_FACTORS: dict[str, Any] = {
+    "n_components": 15,
+    "feature_penalty": "ridge",
+    "task_penalty": "ridge",
+    **ITEMS,
+}
+FEW_PENALTIES, MANY_PENALTIES = (1e-5, 3e-5, 1e-4), {5.0: 4.0, 20.0: 16.0, 40.0: 32.0, 80.0: 64.0}
+"""Ratings have levels of items, with penalties of the latter values, and a few strong factors or
+many weak ones: see :func:`learn_items` and benchmarks/bench_indicators.md."""
 STRUCTURES: dict[str, dict[str, Any]] = {
     "intercept": {"structure": "intercept"},
     "isotropic": {"structure": "isotropic"},
@@ -50,7 +71,7 @@ STRUCTURES: dict[str, dict[str, Any]] = {
 HINGED = ("intercept", "isotropic", "diagonal", "full")
 MAX_HINGED_COLUMNS, MAX_TREE_COLUMNS, MIN_TREE_ROWS = 60, 500, 60
 """Columns up to which hinges and trees are tried, and rows from which trees are."""
-WARM_TASKS = 10
+WARM_TASKS = 2
 """Tasks for each number of a covariance from which folds may start at that of all rows."""
 # A slope may go with the level, also where it is the only one.
 ONE_FEATURE = ("intercept", "isotropic", "full", "full, own noise")
@@ -60,6 +81,7 @@ KINDS: dict[str, tuple[Any, Any, Any]] = {
     "hierarchical": (learn_hierarchical, HierarchicalRegressor, HierarchicalClassifier),
     "related": (learn_wide, CoregionalisedRidgeRegressor, CoregionalisedRidgeClassifier),
     "bifactor": (learn_factors, BiFactorRegressor, BiFactorClassifier),
+    "items": (learn_items, BiFactorRegressor, BiFactorClassifier),
     "factored": (learn_factors, baselines.FactoredRegressor, baselines.FactoredClassifier),
 }
 
@@ -80,12 +102,13 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
 
     wide = is_wide(P, T)
     # Columns of text are of one scale as they are.
-    text = wide and shape.sparse
-    scaled: dict[str, Any] = {"standardize": not text}
+    items = wide and shape.indicators
+    text = wide and shape.sparse and not items
+    scaled: dict[str, Any] = {"standardize": False if text else "auto"}
     plain: dict[str, Any] = {"alpha": 1.0, "random_state": 0, **scaled}
     members = [member("pooled", "pooled", **plain)]
     related = wide and has_room(P, T)
-    if T > 1 and not related and P <= DENSE_SIDE:
+    if T > 1 and not related and not items and P <= DENSE_SIDE:
         members.append(member("independent", "independent", **plain))
     if not wide:
         few = _work(P, T) > LITTLE_WORK
@@ -99,6 +122,8 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
         members += _hinged_members(shape, member, common)
     if min(P, T) < 2:
         return members
+    if items:
+        return members + [member("items", name, **one) for name, one in _factors_of_items()]
     if related and shape.on_device:
         raise TypeError(
             f"X has {P} features and there are {T} tasks: some members for tables so wide work on "
@@ -114,7 +139,7 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
         ]
     if text:
         return [*members, member("bifactor", "bifactor", n_components=10, random_state=0, **TEXT)]
-    ranked: dict[str, Any] = {"n_components": RANK, "random_state": 0}
+    ranked: dict[str, Any] = {"n_components": RANK, "random_state": 0, **ROUGH}
     return members + [
         member(kind, f"{kind} {alpha:g}", alpha_task=alpha, **ranked)
         for kind, penalties in (("bifactor", PENALTIES), ("factored", RIDGES))
@@ -155,6 +180,15 @@ def default_trees(shape: Shape) -> list[TreeMember]:
     if shape.sparse or shape.on_device or few:
         return []
     return [TreeMember("trees on residuals"), TreeMember("trees", above_score=False)]
+
+
+def _factors_of_items() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Names and settings of models of ratings."""
+    for alpha in FEW_PENALTIES:
+        yield f"few factors {alpha:g}", {"alpha_task": alpha, **FEW_FACTORS}
+    for alpha, levels in MANY_PENALTIES.items():
+        settings = {"alpha_task": alpha, "alpha_shared": levels, **MANY_FACTORS}
+        yield f"many factors {alpha:g}", settings
 
 
 def reference_member(names: list[str]) -> int | None:

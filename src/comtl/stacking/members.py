@@ -11,19 +11,24 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Array, is_device_sparse, on_device, take, take_pairs, to_numpy
-from ..engine.problem import Problem
+from ..arrays import Array, is_device_sparse, namespace, on_device, take, take_pairs, to_numpy
+from ..arrays.blocks import RowBlocks
+from ..engine.problem import Problem, row_weights
 from ..hierarchical.coregionalised import CentredProblem, CoregionalisedRidge
 from ..hierarchical.hierarchical_estimators import HierarchicalModel, groups_of, populations_of
 from ..hierarchical.population import Population
 from ..linear import ColumnWeights, OutputColumns
 from ..losses import Loss
 from ..models.task_model import TaskModel
+from ..rows.design import Scale, column_extent
 from ..rows.observations import Observations
 from ..rows.reading import encode_tasks
 from ..saving.registry import saved
 
 Made = TypeVar("Made")
+NAMED, ONE_VALUE = 5, 0.99
+"""Entries a row at most, and share of the columns that hold one value, at least, where rows name
+things rather than words of a text; see benchmarks/bench_indicators.md."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,7 @@ class Shape:
     on_device: bool = False
     n_hinges: int = 0
     n_rows: int = 0
+    indicators: bool = False  # whether each row names a few of many things, such as an item
 
     @classmethod
     def of(cls, data: Observations, n_hinges: int = 0) -> Shape:
@@ -44,8 +50,18 @@ class Shape:
         columns = OutputColumns.of(data)
         largest = max(map(len, groups_of(columns)))
         is_sparse = sparse.issparse(data.X) or is_device_sparse(data.X)
+        named = is_sparse and names_things(data)
         size = data.n_features, len(columns.task), largest
-        return cls(*size, is_sparse, on_device(data.X), n_hinges, data.n_observations)
+        return cls(*size, is_sparse, on_device(data.X), n_hinges, data.n_observations, named)
+
+
+def names_things(data: Observations) -> bool:
+    """Whether sparse rows hold a few entries each, in columns of one value but for a few."""
+    if data.nnz > NAMED * data.n_rows:
+        return False
+    extent = column_extent(RowBlocks(data.X), row_weights(data))
+    single = extent[1, ...] + extent[2, ...] <= 0.0  # least and largest are one
+    return int(namespace(single).count_nonzero(single)) >= ONE_VALUE * data.n_features
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,15 +190,26 @@ class Shared:
     @cached_property
     def population(self) -> Population:
         """Rows on standard scales."""
-        classes = self.data.classes is not None
-        data = self.data.one_vs_rest(self.columns) if classes else self.data
-        return Population.of(data, standardize=True, classification=classes)
+        return self._population("auto")
 
-    def populations(self, *, standardize: bool) -> list[Population]:
+    @cached_property
+    def as_given(self) -> Population:
+        """Rows whose columns keep their spread."""
+        return self._population(False)
+
+    def _population(self, standardize: Scale) -> Population:
+        def make() -> Observations:
+            classes = self.data.classes is not None
+            return self.data.one_vs_rest(self.columns) if classes else self.data
+
+        obs, classes = self.once(Observations, make), self.data.classes is not None
+        return Population.of(obs, standardize=standardize, classification=classes)
+
+    def populations(self, *, standardize: Scale) -> list[Population]:
         """The same, or with columns that keep their spread; beyond two classes of each class."""
 
         def make() -> list[Population]:
-            whole = self.population if standardize else self.population.evenly()
+            whole = self.population if standardize else self.as_given
             return populations_of(whole, self.columns)
 
         return self.once(("populations", standardize), make)
@@ -268,13 +295,28 @@ def learn_factors(model: Any, shared: Shared, whole: Any) -> None:
     model._algorithm.learn(data, columns, problem=problem)
 
 
+def learn_items(model: Any, shared: Shared, whole: Any) -> None:
+    """Fit factors with a penalty that suits the rows, so that it means the same on a fold.
+
+    Of strong factors, whose weight rises with the rows, and with ridge of the noise in weak ones.
+    """
+    rows, sides = shared.data.weight, (shared.data.n_features, len(shared.columns.task))
+    ridge = model.feature_penalty == "ridge"
+    per_row = sum(side**0.5 for side in sides) ** 2 if ridge else rows
+    model.alpha_task *= rows * per_row / (sides[0] * sides[1])
+    learn_factors(model, shared, whole)
+
+
+LEARN_FACTORS = learn_factors, learn_items
+
+
 def _factor_problem(loss: Loss, shared: Shared) -> Problem:
     population, columns = shared.population, shared.columns
     size = population.obs.n_features, population.obs.n_tasks
     widths = [
         one.model._algorithm.recipe(*size).ranks[0]
         for one in shared.members
-        if isinstance(one, EstimatorMember) and one.learn is learn_factors and one.model.standardize
+        if isinstance(one, EstimatorMember) and one.learn in LEARN_FACTORS and one.model.standardize
     ]
     datafit = population.datafit(loss, max(widths), len(widths))
     labels = None if columns.index is None else columns.label
@@ -285,8 +327,7 @@ def learn_wide(model: CoregionalisedRidge, shared: Shared, whole: Any) -> None:
     """Solve for the weights of one covariance; rows, scales and relation are shared."""
 
     def make() -> CentredProblem:
-        whole = shared.population
-        return CentredProblem.of(whole if model.standardize else whole.evenly())
+        return CentredProblem.of(shared.population if model.standardize else shared.as_given)
 
     problem = shared.once((CentredProblem, model.standardize), make)
     model._solve(problem, shared.data, shared.columns)

@@ -171,7 +171,8 @@ class MultitaskModel(TaskModel):
                 coef[:, : one.shared.shape[0]] += weights[name] * one.coef
                 intercepts += weights[name] * one.intercepts
         whole = stack.rows.units.inverse_transform(coef, intercepts, columns.task)
-        design = Design.standardized(data.X, xp.ones(data.X.shape[0], dtype=data.X.dtype))
+        ones = xp.ones(data.X.shape[0], dtype=data.X.dtype)
+        design = Design.standardized(data.X, ones, scale="auto")
         scaling = Scaling(design.shift, design.inverse_scale, 0.0, 1.0)
         self._keep_weights(data, columns, ColumnWeights.of_coef(*whole), scaling)
         self._nonlinear = fitted if None in linear.values() else None

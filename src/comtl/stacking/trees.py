@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..losses import Loss
 from ..saving.registry import saved
@@ -145,25 +146,37 @@ class TreeFeatures:
 
     n_hinges: int  # columns behind those of X that trees have no use for
     mean: np.ndarray  # of all columns
-    labelled: bool = False  # whether targets have classes beyond two
+    levelled: bool  # whether the stack below has coefficients
+    labelled: bool  # whether they see of which class a target is
 
     @classmethod
-    def of(cls, n_hinges: int, rows: MemberRows) -> TreeFeatures:
+    def of(cls, n_hinges: int, rows: MemberRows, base: Predicted) -> TreeFeatures:
         """Features by the rows of a fit."""
-        return cls(n_hinges, rows.X.mean(axis=0, dtype=np.float64), bool(rows.label.any()))
+        size = rows.X.shape[0]
+        count = rows.weights if rows.row is None else np.bincount(rows.row, rows.weights, size)
+        mean = np.average(rows.X.astype(np.float64), axis=0, weights=count)
+        return cls(n_hinges, mean, base.table is not None, bool(rows.label.any()))
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return len(self.mean) - self.n_hinges + self.levelled + self.labelled
 
     def fits(self, width: int, n_hinges: int) -> bool:
-        """Whether the arrays, perhaps of a damaged file, belong to rows of so many columns."""
-        right = self.mean.dtype.kind == "f" and self.mean.shape == (width,)
-        return right and bool(np.isfinite(self.mean).all()) and self.n_hinges == n_hinges
+        """Whether the parts, perhaps of a damaged file, belong to rows of so many columns."""
+        numbers = self.mean.dtype.kind == "f" and bool(np.isfinite(self.mean).all())
+        return numbers and self.mean.shape == (width,) and self.n_hinges == n_hinges
 
     def of_columns(self, base: Predicted) -> np.ndarray | None:
         """What trees see of each column of weights of the stack below, if it has any."""
-        return None if base.table is None else base.table() @ np.append(self.mean, 1.0)
+        if not self.levelled or base.table is None:
+            return None
+        return base.table() @ np.append(self.mean, 1.0)
 
     def __call__(self, rows: MemberRows, base: Predicted) -> np.ndarray:
         """Features of targets."""
-        X = rows.X if rows.row is None else rows.X[rows.row]
+        X = rows.X.toarray() if sparse.issparse(rows.X) else rows.X
+        X = X if rows.row is None else X[rows.row]
         parts, levels = [X[:, : X.shape[1] - self.n_hinges]], self.of_columns(base)
         if levels is not None:
             parts.append(levels[base.column])
@@ -195,7 +208,7 @@ class TreeMember:
         held_base: Predicted,
     ) -> np.ndarray:
         """Scores of rows held out after each round, until these gain no more, ``(n, rounds)``."""
-        features = TreeFeatures.of(n_hinges, rows)
+        features = TreeFeatures.of(n_hinges, rows, base)
         offset, start = self.offset(loss, rows, base), self.offset(loss, held, held_base)
         scores = np.zeros(len(held.y)) + start
         found = [scores]
@@ -255,7 +268,7 @@ class TreeMember:
 
     def fit(self, loss: Loss, n_hinges: int, rows: MemberRows, base: Predicted) -> FittedTrees:
         """Fit to all targets."""
-        features = TreeFeatures.of(n_hinges, rows)
+        features = TreeFeatures.of(n_hinges, rows, base)
         table = features(rows, base)
         bins = Bins.of(table)
         codes, offset = bins(table), self.offset(loss, rows, base)
@@ -284,10 +297,7 @@ class FittedTrees:
 
     def fits(self, width: int, n_hinges: int) -> bool:
         """Whether the parts, perhaps of a damaged file, belong to rows of so many columns."""
-        features = self.features
-        if not features.fits(width, n_hinges):
-            return False
-        return self.forest.fits(width - n_hinges + 1 + features.labelled)
+        return self.features.fits(width, n_hinges) and self.forest.fits(self.features.width)
 
     def score(self, rows: MemberRows, base: Predicted | None) -> Predicted:
         """What the trees add to what the stack below predicts of targets."""
