@@ -51,6 +51,11 @@ def comtl_linear(train: Rows, test: Rows, classes: bool) -> np.ndarray:
     return comtl(train, test, classes, **({"form": "linear"} if has_form else {}))
 
 
+def comtl_before(train: Rows, test: Rows, classes: bool) -> np.ndarray:
+    """The default of commit eed5a69, before there was this benchmark."""
+    return comtl(train, test, classes)
+
+
 def hierarchical(train: Rows, test: Rows, classes: bool) -> np.ndarray:
     """A mixed model with random slopes."""
     from comtl import HierarchicalClassifier, HierarchicalRegressor
@@ -268,8 +273,8 @@ METHODS = {
     "comtl": Method(comtl, "comtl", "comtl"),
     "comtl linear": Method(comtl_linear, "comtl", "comtl"),
     "comtl hierarchical": Method(hierarchical, "comtl", "comtl"),
-    # The default before this benchmark was made: run with that version of comtl installed.
-    "comtl before": Method(comtl, "comtl", "comtl"),
+    # Run it with the comtl of that commit: PYTHONPATH=OTHER/src, in a worktree of it.
+    "comtl before": Method(comtl_before, "comtl", "comtl"),
     "encoded ridge": Method(ridge_encoded, "scikit-learn", "sklearn"),
     "LightGBM": Method(lightgbm, "lightgbm", "lightgbm"),
     "encoded boosting": Method(boosted_encoded, "scikit-learn", "sklearn"),

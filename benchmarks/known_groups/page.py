@@ -143,14 +143,18 @@ def drawn_table(fits: pd.DataFrame) -> str:
 
 def first_split(fits: pd.DataFrame, method: str) -> str:
     """A method that has run on the first split only, and the others on the same tables."""
-    ran = set(fits[(fits["method"] == method) & (fits["repeat"] == "0")]["data"])
-    names = [data for data in TABLES if data in ran]
-    if not names:
+    ran = set(fits[(fits["method"] == method) & (fits["repeat"] == "0")]["data"]) & TABLES.keys()
+    if not ran:
         return f"`{method}` has not run."
-    return (
-        f"`{method}` has run on the first split of {len(names)} of the {len(TABLES)} real tables; "
-        "here all methods are compared on that split of these tables.\n\n"
-    ) + standings(Comparison(fits, names, ("0",)))
+    parts = [
+        f"`{method}` has run on the first split of {len(ran)} of the {len(TABLES)} real tables; "
+        "here all methods are compared on that split of these tables."
+    ]
+    for kind, classes in KINDS.items():
+        names = [data for data in TABLES if data in ran and TABLES[data].classes is classes]
+        if names:
+            parts += [f"{kind.capitalize()}:", standings(Comparison(fits, names, ("0",)))]
+    return "\n\n".join(parts)
 
 
 def failures(fits: pd.DataFrame) -> str:
@@ -228,6 +232,9 @@ def plots(fits: pd.DataFrame, folder: Path) -> None:
     ax.axvline(1.0, color="0.6", lw=1)
     ax.set_yticks(range(len(points)), [one[2] for one in points], fontsize=7)
     ax.set(xscale="log", xlabel="error of comtl over that of the best rival (orange: classes)")
+    ax.margins(y=0.01)
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter("{x:g}")
     figure.savefig(folder / "benchmark_tables.png", dpi=110)
 
 
