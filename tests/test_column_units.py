@@ -37,8 +37,8 @@ def test_the_unit_of_a_column_does_not_matter(kind):
         Y = with_holes(Y)
     shape = {"row weights": len(Y), "observation weights": Y.shape}.get(kind)
     weights = shape and np.random.default_rng(1).uniform(0.5, 2.0, shape)
-    one = MultitaskRegressor(cv=3).fit(X, Y, sample_weight=weights)
-    other = MultitaskRegressor(cv=3).fit(X, Y * UNITS, sample_weight=weights)
+    one = MultitaskRegressor(form="linear", cv=3).fit(X, Y, sample_weight=weights)
+    other = MultitaskRegressor(form="linear", cv=3).fit(X, Y * UNITS, sample_weight=weights)
     assert one.coef_.shape == other.coef_.shape == (5, 4)
     for name, weight in one.weights_.items():
         assert other.weights_[name] == pytest.approx(weight, rel=1e-4, abs=1e-6)
@@ -74,7 +74,8 @@ def test_intervals_are_in_the_units_of_their_column():
 
 def test_members_and_weights_make_the_model():
     X, Y, _ = draw()
-    model = MultitaskRegressor(cv=3).fit(X, pd.DataFrame(Y * UNITS, columns=list("abcde")))
+    model = MultitaskRegressor(form="linear", cv=3)
+    model.fit(X, pd.DataFrame(Y * UNITS, columns=list("abcde")))
     assert model.tasks_.tolist() == list("abcde")
     spread = (Y * UNITS).std(axis=0)
     coef = sum(model.weights_[name] * member.coef_ for name, member in model.members_.items())
