@@ -253,6 +253,9 @@ def test_odd_tables_have_a_model():
             tiny, task = rng.standard_normal((rows, 2)), np.arange(rows) % tasks
             model = MultitaskRegressor(form=form, cv=2).fit(tiny, tiny[:, 0], task=task)
             assert np.isfinite(model.predict(tiny, task=task)).all()
+    for unit in (1e-100, 1e100):
+        model = MultitaskRegressor(form="trees", cv=2).fit(X, unit * Y, task=TASK)
+        assert model.form_ == "trees" and error(model, X, Y * unit, TASK) < 3.0 * unit**2
     single = X.astype(np.float32)
     model = MultitaskRegressor(form="trees", cv=2).fit(single, Y.astype(np.float32), task=TASK)
     assert model.form_ == "trees" and error(model, single, Y, TASK) < 3.0

@@ -94,6 +94,8 @@ def row_counts(weights: np.ndarray) -> np.ndarray:
 def mean_and_se(gains: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     """Mean of what targets gain, and its standard error."""
     weights = row_counts(weights)
+    unit = float(np.abs(gains).max(initial=0.0)) or 1.0  # Squares of losses may overflow.
+    gains = gains / unit
     mean = float(np.average(gains, weights=weights))
     spread = float(np.average((gains - mean) ** 2, weights=weights))
-    return mean, float(np.sqrt(spread / weights.sum()))
+    return unit * mean, unit * float(np.sqrt(spread / weights.sum()))

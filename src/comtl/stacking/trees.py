@@ -239,6 +239,7 @@ class TreeMember:
         scores = np.zeros(len(rows.y)) + offset
         held_scores: Any = None if held is None else np.zeros(len(held[1].y)) + held[2]
         left, chunk = self.rounds, self.rounds if loss.quadratic else FIRST_CHUNK
+        unit = unit_of(loss, rows, offset)
         while left > 0:
             chunk = min(chunk, left)
             response, weight = working(loss, rows, scores)
@@ -252,19 +253,19 @@ class TreeMember:
                 **SETTINGS,
             )
             if held is None:
-                model.fit(table, response, weight)
+                model.fit(table, response / unit, weight)
                 more = None
             else:
                 shown, rest, _ = held
                 goal, share = working(loss, rest, held_scores)
-                test = {"X_val": shown, "y_val": goal, "sample_weight_val": share}
-                model.fit(table, response, weight, **test)
-                more = list(model.staged_predict(shown))
+                test = {"X_val": shown, "y_val": goal / unit, "sample_weight_val": share}
+                model.fit(table, response / unit, weight, **test)
+                more = [unit * one for one in model.staged_predict(shown)]
                 held_scores = held_scores + more[-1]
             yield model, more
             left, chunk = left - chunk, 2 * chunk
             if left > 0:
-                scores = scores + model.predict(table)
+                scores = scores + unit * model.predict(table)
 
     def fit(self, loss: Loss, n_hinges: int, rows: MemberRows, base: Predicted) -> FittedTrees:
         """Fit to all targets."""
@@ -276,7 +277,15 @@ class TreeMember:
         bare = Forest.of(grown, bins, 0.0)
         constant = sum(float(one.predict(codes[:1])[0]) for one in grown)
         constant -= float(bare.predict(table[:1])[0])
-        return FittedTrees(features, replace(bare, constant=constant))
+        unit = unit_of(loss, rows, offset)
+        forest = replace(bare, value=unit * bare.value, constant=unit * constant)
+        return FittedTrees(features, forest)
+
+
+def unit_of(loss: Loss, rows: MemberRows, offset: Any) -> float:
+    """Unit of targets, since trees sum in single precision: a power of two keeps all digits."""
+    most = float(np.abs(rows.y - offset).max()) if loss.quadratic else 1.0
+    return 2.0 ** np.floor(np.log2(most or 1.0))
 
 
 def working(loss: Loss, rows: MemberRows, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
