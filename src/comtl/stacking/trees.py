@@ -141,7 +141,7 @@ class Forest:
 class TreeFeatures:
     """What trees see: the columns of X, and the level of the task at the mean row.
 
-    The score below and the slopes of the task made trees worse (benchmarks/bench_trees.md).
+    The score below and the slopes of the task made trees worse (benchmarks/bench_stack_choices.md).
     """
 
     n_hinges: int  # columns behind those of X that trees have no use for
