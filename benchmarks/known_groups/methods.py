@@ -185,7 +185,7 @@ def mixed_model(train: Rows, test: Rows, classes: bool) -> np.ndarray:
         return 1.0 / (1.0 + np.exp(-(X_test @ found.fe_mean + found.vc_mean[places])))
     vary = [j for j in range(1, X.shape[1]) if _varies(X[:, j], codes)]
     found = []
-    for slopes in ([0], [0, *vary]) if 0 < len(vary) <= 3 else ([0],):
+    for slopes in ([0], [0, *vary]) if 0 < len(vary) <= 6 else ([0],):
         try:
             fit = sm.MixedLM(train.y, X, groups=codes, exog_re=X[:, slopes]).fit()
         except np.linalg.LinAlgError:
