@@ -262,7 +262,7 @@ class EstimatorMember:
 
 
 FOLD_STEPS = 3
-"""Steps from the population of all rows to that of a fold; see benchmarks/bench_stack_choices.md."""
+"""Steps from the population of all rows to that of a fold (benchmarks/bench_stack_choices.md)."""
 
 
 def learn_hierarchical(model: HierarchicalModel, shared: Shared, whole: Any) -> None:

@@ -27,7 +27,7 @@ from ..rows.fit_input import FitInput
 from ..rows.observations import Observations
 from ..saving import ModelFileError
 from ..saving.registry import belongs
-from .blending import row_counts
+from .blending import mean_and_se, row_counts
 from .default_members import default_members, default_trees, suits_hinges
 from .fitted_stack import FittedStack
 from .hinges import Hinges
@@ -39,6 +39,8 @@ from .thresholds import METRICS, best_thresholds
 
 MIN_SKEWNESS = 1.0
 """Of positive targets from which their logarithms are tried."""
+LOG_GAIN_SE = 1.0
+"""Standard errors by which logarithms must be better: with less, tables of a hundred rows lose."""
 FEW_MEMBERS = ("isotropic", "isotropic, hinges")
 """Members by whose stacks targets are compared with their logarithms."""
 FORMER_FORMS = {None: "linear"}
@@ -115,27 +117,27 @@ class MultitaskModel(TaskModel):
             folds = StackRows(rows, self, hinges, units, data.classes, splits)
             return fit_stack(folds, folds.prepared(data), members, trees, self._loss(), run)
 
-        error = partial(self._stack_error, stacked, members, trees[:1])
-        stack = stacked(self._takes_logarithms(data, error), members, trees)
+        losses = partial(self._small_stack, stacked, members, trees[:1])
+        stack = stacked(self._takes_logarithms(data, losses), members, trees)
         logger.info("weights: %s", stack.weights)
         self._keep(stack, stack.rows.prepared(data))
         run.kept.finish()
 
-    def _takes_logarithms(self, data: Observations, error: Callable[[bool], float]) -> bool:
+    def _takes_logarithms(self, data: Observations, losses: Callable[[bool], Any]) -> bool:
         """Whether logarithms of the targets are fitted."""
         return False
 
-    def _stack_error(
+    def _small_stack(
         self, stacked: Callable[..., Stack], members: Sequence[Member], trees: Any, log: bool
-    ) -> float:
-        """Squared error on held-out rows of a small stack of targets or their logarithms."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Squared errors of held-out rows by a small stack, and weights; also of logarithms."""
         few = [one for one in members if one.name in FEW_MEMBERS] or members[:1]
         stack = stacked(log, few, trees)
-        held, score = stack.held, stack.score
-        if not log:
-            return weighted_mean((held.y - score) ** 2, held.weights)
-        guess = np.exp(score + log_correction(stack))
-        return weighted_mean((np.exp(held.y) - guess) ** 2, held.weights)
+        y, score = stack.held.y, stack.score
+        if log:
+            y, score = np.exp(y), np.exp(score + log_correction(stack))
+        unit = float(np.abs(y).max()) or 1.0
+        return (y / unit - score / unit) ** 2, stack.held.weights
 
     def _candidate_hinges(self, data: Observations) -> Hinges:
         """Hinges to choose from."""
@@ -309,7 +311,7 @@ class MultitaskRegressor(IntervalMixin, MultitaskModel):
     def _link(self) -> Link:
         return Log() if self.loss_ == "log" else Identity()
 
-    def _takes_logarithms(self, data: Observations, error: Callable[[bool], float]) -> bool:
+    def _takes_logarithms(self, data: Observations, losses: Callable[[bool], Any]) -> bool:
         # One number per observation.
         y, weights = to_numpy(data.y), to_numpy(data.weights)
         possible = not data.multi_output and float(y.min()) > 0.0
@@ -322,8 +324,13 @@ class MultitaskRegressor(IntervalMixin, MultitaskModel):
         if self.loss != "auto" or not possible or data.on_device:
             return self.loss == "log"
         gap = (y - np.average(y, weights=weights)) / (y.std() or 1.0)
-        skewed = float(np.average(gap**3, weights=weights)) > MIN_SKEWNESS
-        return skewed and error(True) < error(False)
+        if float(np.average(gap**3, weights=weights)) <= MIN_SKEWNESS:
+            return False
+        (plain, counted), (of_logs, _) = losses(False), losses(True)
+        if len(plain) != len(of_logs):
+            return False  # The user would not wait for the comparison.
+        gain, error = mean_and_se(plain - of_logs, counted)
+        return gain > LOG_GAIN_SE * error
 
     def _keep(self, stack: Stack, data: Observations, *more: Any) -> None:
         held, units = stack.held, stack.rows.units
