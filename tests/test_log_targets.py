@@ -65,9 +65,9 @@ def test_linear_targets_and_those_below_zero_stay_as_they_are(halves):
 
 def test_asked_for_they_need_positive_values_of_one_column(halves):
     X, y, task = halves[0]
-    with pytest.raises(ValueError, match='loss="log" is for one column .* zero or less'):
+    with pytest.raises(ValueError, match=r'loss="log" is for one column .* zero or less'):
         MultitaskRegressor(loss="log").fit(X, np.append(0.0, y[1:]), task=task)
-    with pytest.raises(ValueError, match='loss="log" is for one column .* several columns'):
+    with pytest.raises(ValueError, match=r'loss="log" is for one column .* several columns'):
         MultitaskRegressor(loss="log").fit(X, np.column_stack([y, y]))
 
 

@@ -70,8 +70,8 @@ def test_predictions_are_not_linear(model):
     low, high = model.predict_interval(ages)
     assert np.all(low < high)
     assert compare_table(model, frame()).overall["model"] < 3.0
-    with pytest.raises(TableError, match="--model bifactor"):
-        model.adapt(frame())
+    new = frame().assign(school="New")
+    assert "New" in model.adapt(new).estimator.tasks_
 
 
 def test_where_all_is_linear_a_note_says_so():

@@ -22,6 +22,10 @@ from .factor_model import adapt
 from .task_model import TaskModel
 
 
+EQUAL = 1e-9
+"""Part of the loss by which settings differ that come to the same."""
+
+
 @dataclass(frozen=True, eq=False)
 class SearchResult:
     """Held-out losses (folds × settings) in squares of ``unit``, and what they were found on."""
@@ -32,6 +36,7 @@ class SearchResult:
     weights: np.ndarray
     unit: float
     kept: Checkpoint
+    penalties: np.ndarray  # of each setting
 
     @property
     def mean(self) -> np.ndarray:
@@ -40,8 +45,13 @@ class SearchResult:
 
     @property
     def best(self) -> int:
-        """Setting with the lowest mean."""
-        return int(self.mean.argmin())
+        """Setting with the lowest mean; of equals that of the largest penalty.
+
+        Where the others leave no factors on the folds, they may on all rows.
+        """
+        least = self.mean.min()
+        equal = np.flatnonzero(self.mean <= least + EQUAL * abs(least))
+        return int(equal[self.penalties[equal].argmax()])
 
 
 def search(
@@ -81,7 +91,8 @@ def search(
     kept = Checkpoint.of(checkpoint, schema, data)
     with rows.side_by_side(n_jobs) as jobs:
         losses, weights = Grid(models, size, folds, jobs, kept, watch).losses(warm=warm)
-    return SearchResult(data, columns, losses, weights, unit, kept)
+    penalties = np.array([model._algorithm.place()[1] for model in models])
+    return SearchResult(data, columns, losses, weights, unit, kept, penalties)
 
 
 ALPHAS = (1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
