@@ -154,8 +154,9 @@ is the mean over tasks for syn and school, pooled elsewhere (sarcos: relative to
 deviation of each torque); mnist_mtl is the error of the largest of ten scores; sentiment and
 newsgroups are macro-F, higher is better, with thresholds chosen on training rows. In brackets the
 standard error; bold the best and those not significantly different from it (paired t-test at 5 %).
-`{OURS}` is `MultitaskRegressor()` or `MultitaskClassifier()`, and `{HINGES}` the same with
-`form="hinges"`, on data other than text. Methods with fewer than five repeats are marked by their
+`{OURS}` is `MultitaskRegressor(form="linear")` or the classifier, as at commit eed5a69, where
+that was the default; `{HINGES}` has `form="hinges"`, on data other than text.
+Methods with fewer than five repeats are marked by their
 number and left out of ranks and wins. Written by `make leaderboard` from
 `leaderboard/leaderboard.csv`, and for the paper's methods on syn, school, sentiment and newsgroups
 from `reproduction/*.csv`: same splits, same tuning. On newsgroups factor models are fitted to nine
