@@ -69,6 +69,11 @@ def geometric(values: pd.Series) -> float:
     return float(np.exp(np.log(values[values > 0]).mean()))
 
 
+def digits(value: float) -> str:
+    """Two digits, without an exponent."""
+    return f"{float(f'{value:.2g}'):g}"
+
+
 def markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(one) + " |" for one in [heads, ["---"] * len(heads), *lines])
 
@@ -87,7 +92,7 @@ def standings(found: Comparison) -> str:
             place = [str(first), f"{ranks[name].mean():.2f}"]
         loss = [f"{geometric(found.ratio(name, 'log_loss')):.3f}"] if losses else []
         size = [f"{geometric(own):.3f}", *loss, f"{own.max():.2f}"]
-        spent = f"{geometric(found.seconds[name]):.2g}"
+        spent = digits(geometric(found.seconds[name]))
         lines.append([name, *place, *size, spent, str(failed.get(name, ""))])
     heads = ["method", "lowest error", "mean rank", "error, ratio to the best rival"]
     heads += ["log loss, likewise"] * losses + ["largest ratio", "CPU s a fit", "failed"]
@@ -121,7 +126,7 @@ def table_by_table(found: Comparison) -> str:
             other,
             f"{found.error.loc[data, other]:.4f}",
         ]
-        spent = ", ".join(f"{found.seconds.loc[data, one]:.2g}" for one in (OURS, other))
+        spent = ", ".join(digits(found.seconds.loc[data, one]) for one in (OURS, other))
         difference = "{:+.4f} ({:.4f})".format(*gaps[data])
         lines.append([data + mark, size, *errors, f"{value:.3f}", difference, spent])
     heads = ["table", "rows, columns, groups", "comtl", "best rival", "its error", "ratio"]
