@@ -98,7 +98,7 @@ def test_the_page_of_a_small_file(benchmark, tmp_path):
     benchmark["page"].write(store.rows(), tmp_path)
     text = (tmp_path / "benchmark.md").read_text()
     assert "lower error than the best rival on 1 of 2 tables" in text
-    assert "difference on 1.\n" in text
+    assert "difference on 1. Its ratio is 1.013 on the 2 tables used in development.\n" in text
     assert "| comtl | 1 | 2.00 | 1.013 | 1.16 | 2 |  |" in text
     assert "- LightGBM, on Catsup: ValueError: no" in text
     assert "| AutoGluon | 0 | 2.00 | 0.944 |" in text

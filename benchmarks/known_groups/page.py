@@ -69,6 +69,11 @@ def geometric(values: pd.Series) -> float:
     return float(np.exp(np.log(values[values > 0]).mean()))
 
 
+def digits(value: float) -> str:
+    """Two digits, without an exponent."""
+    return f"{float(f'{value:.2g}'):g}"
+
+
 def markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(one) + " |" for one in [heads, ["---"] * len(heads), *lines])
 
@@ -87,7 +92,7 @@ def standings(found: Comparison) -> str:
             place = [str(first), f"{ranks[name].mean():.2f}"]
         loss = [f"{geometric(found.ratio(name, 'log_loss')):.3f}"] if losses else []
         size = [f"{geometric(own):.3f}", *loss, f"{own.max():.2f}"]
-        spent = f"{geometric(found.seconds[name]):.2g}"
+        spent = digits(geometric(found.seconds[name]))
         lines.append([name, *place, *size, spent, str(failed.get(name, ""))])
     heads = ["method", "lowest error", "mean rank", "error, ratio to the best rival"]
     heads += ["log loss, likewise"] * losses + ["largest ratio", "CPU s a fit", "failed"]
@@ -121,15 +126,24 @@ def table_by_table(found: Comparison) -> str:
             other,
             f"{found.error.loc[data, other]:.4f}",
         ]
-        spent = ", ".join(f"{found.seconds.loc[data, one]:.2g}" for one in (OURS, other))
+        spent = ", ".join(digits(found.seconds.loc[data, one]) for one in (OURS, other))
         difference = "{:+.4f} ({:.4f})".format(*gaps[data])
         lines.append([data + mark, size, *errors, f"{value:.3f}", difference, spent])
     heads = ["table", "rows, columns, groups", "comtl", "best rival", "its error", "ratio"]
     return (
         f"`comtl` has a lower error than the best rival on {(ratio < 1).sum()} of {len(ratio)} "
         f"tables, and a higher one by more than one standard error of the paired difference on "
-        f"{behind}.\n\n" + markdown([*heads, "difference", "CPU s: comtl, rival"], lines)
+        f"{behind}. {_by_use(ratio)}\n\n"
+        + markdown([*heads, "difference", "CPU s: comtl, rival"], lines)
     )
+
+
+def _by_use(ratio: pd.Series) -> str:
+    """The ratio on tables that were used while comtl was developed, and on the others."""
+    used = ratio.index.map(lambda name: TABLES[name].development).to_numpy(bool)
+    parts = {"used in development": ratio[used], "not used": ratio[~used]}
+    texts = [f"{geometric(o):.3f} on the {len(o)} tables {k}" for k, o in parts.items() if len(o)]
+    return f"Its ratio is {' and '.join(texts)}."
 
 
 def drawn_table(fits: pd.DataFrame) -> str:

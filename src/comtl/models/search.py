@@ -21,7 +21,6 @@ from . import fields as of
 from .factor_model import adapt
 from .task_model import TaskModel
 
-
 EQUAL = 1e-9
 """Part of the loss by which settings differ that come to the same."""
 
