@@ -1,10 +1,15 @@
 """Logarithms of targets: when they are taken, and what is predicted then."""
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import comtl
+from command_line import run
 from comtl import MultitaskRegressor
+from comtl.tables import fit_table
 
 
 def skewed(seed=0, rows=40, tasks=20, noise=0.5):
@@ -87,3 +92,14 @@ def test_a_change_of_unit_changes_predictions_by_it(halves, model):
     np.testing.assert_allclose(
         other.predict(X, task=task), 1000.0 * model.predict(X, task=task), rtol=1e-3
     )
+
+
+def test_the_command_says_that_logarithms_were_fitted(halves, tmp_path):
+    X, y, task = halves[0]
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(shop=task, sales=y)
+    path = tmp_path / "model.comtl"
+    fit_table(frame, task="shop", target="sales", score=False).save(path)
+    assert "It fits logarithms of the target" in " ".join(
+        run(tmp_path, "inspect", path).output.split()
+    )
+    assert json.loads(run(tmp_path, "inspect", path, "--json").output)["loss"] == "log"

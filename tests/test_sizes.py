@@ -13,7 +13,7 @@ BUDGET = {
     "arrays": 943,
     "baselines": 993,
     "batches": 756,
-    "cli": 971,
+    "cli": 974,
     "datafits": 1075,
     "datasets": 294,
     "distributed": 1482,

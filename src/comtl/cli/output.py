@@ -44,6 +44,7 @@ FORMS = {
     "boosted trees, which add curves and interactions.",
 }
 """What is said of each form of a stack."""
+LOGARITHMS = " It fits logarithms of the target: effects multiply, and features change logarithms."
 
 
 def show(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -118,6 +119,7 @@ def facts(model: TableModel) -> dict[str, Any]:
         "model": model.model,
         "estimator": type(model.estimator).__name__,
         "form": vars(model.estimator).get("form_"),
+        "loss": vars(model.estimator).get("loss_"),
         "rows": model.rows,
         "tasks": len(model.estimator.tasks_),
         "task": model.task,
@@ -151,6 +153,7 @@ def headline(model: TableModel) -> str:
         f"{count_noun(len(model.encoder.names), 'feature')}"
         + (f" and {count_noun(hinges, 'hinge')} of them." if hinges else ".")
         + (f"\n{FORMS[form]}" if (form := vars(model.estimator).get("form_")) else "")
+        + (LOGARITHMS if vars(model.estimator).get("loss_") == "log" else "")
     )
 
 
