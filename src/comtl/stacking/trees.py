@@ -194,7 +194,7 @@ class TreeMember:
     leaves: int = 8
     rounds: int = MAX_ROUNDS
 
-    def offset(self, loss: Loss, rows: MemberRows, base: Predicted) -> Any:
+    def offset(self, base: Predicted) -> Any:
         """Score that the trees add to."""
         return base.score if self.above_score else 0.0
 
@@ -209,7 +209,7 @@ class TreeMember:
     ) -> np.ndarray:
         """Scores of rows held out after each round, until these gain no more, ``(n, rounds)``."""
         features = TreeFeatures.of(n_hinges, rows, base)
-        offset, start = self.offset(loss, rows, base), self.offset(loss, held, held_base)
+        offset, start = self.offset(base), self.offset(held_base)
         scores = np.zeros(len(held.y)) + start
         found = [scores]
         table = features(rows, base)
@@ -272,7 +272,7 @@ class TreeMember:
         features = TreeFeatures.of(n_hinges, rows, base)
         table = features(rows, base)
         bins = Bins.of(table)
-        codes, offset = bins(table), self.offset(loss, rows, base)
+        codes, offset = bins(table), self.offset(base)
         grown = [one for one, _ in self._grow(loss, codes, rows, offset)]
         bare = Forest.of(grown, bins, 0.0)
         constant = sum(float(one.predict(codes[:1])[0]) for one in grown)
