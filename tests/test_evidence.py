@@ -24,7 +24,7 @@ from comtl.hierarchical.covariances import (
 from comtl.hierarchical.em import fit_em, maximise, tangent_of
 from comtl.hierarchical.likelihoods import Bernoulli, Gaussian
 from comtl.hierarchical.logistic_bound import ClassRows
-from comtl.hierarchical.posterior import Prior
+from comtl.hierarchical.posterior import Prior, _dense_forms
 from comtl.hierarchical.task_data import TaskRows
 from helpers import plain_design
 
@@ -356,3 +356,11 @@ def test_quadratic_forms_of_segments():
     code = np.repeat(np.arange(3), np.diff(offsets))
     expected = [row @ matrices[t] @ row for row, t in zip(rows, code, strict=True)]
     assert_allclose(segment_forms(rows, matrices, offsets), expected)
+
+
+@pytest.mark.parametrize("rank", [28, 20])
+def test_covariances_of_fixed_effects_come_back_from_their_forms(rank):
+    root = np.random.default_rng(0).standard_normal((28, rank))
+    level, more, less = _dense_forms(root @ root.T)
+    found = level * np.eye(28) + more.T @ more - less.T @ less
+    np.testing.assert_allclose(found, root @ root.T, atol=1e-12 * np.abs(root @ root.T).max())

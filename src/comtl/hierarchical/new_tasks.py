@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import eigh
 
 from ..adapt import columns_beside
 from ..arrays import asarray_like, on_device, to_numpy
@@ -106,7 +107,7 @@ def infer_new(
     total = prior.covariance.matrix
     if covariance is not None:
         total = total + covariance
-    values, basis = np.linalg.eigh(total)
+    values, basis = eigh(total)
     root = basis * np.sqrt(np.maximum(values, 0.0))
     if classification:
         obs = population.obs
