@@ -182,3 +182,9 @@ def covariance_matrix(covariance: Covariance) -> Any:
     basis, rest = covariance.basis, covariance.rest
     eye = namespace(basis).eye(basis.shape[0], dtype=basis.dtype)
     return rest * eye + (basis * (covariance.values - rest)[None, :]) @ basis.T
+
+
+def likelihood_of(model, X, y, task):
+    """Mean log of the probability of the class that came."""
+    chance = model.predict_proba(X, task=task)
+    return np.log(chance[np.arange(len(y)), np.searchsorted(model.classes_, y)]).mean()

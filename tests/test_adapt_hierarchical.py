@@ -6,8 +6,10 @@ import pytest
 import comtl
 from comtl import HierarchicalClassifier, HierarchicalRegressor
 from comtl.hierarchical import intervals_mixin
+from helpers import likelihood_of
 
 OLD, FEATURES = 25, 4
+FOUR = [30, 31, 32, 33]
 
 
 def draw(tasks, rows, seed, noise=1.0, spread=0.6):
@@ -99,28 +101,28 @@ def test_classes(n_classes):
     names = np.array(["a", "b", "c"])
     train, few, test = (
         (X, names[np.digitize(y, cuts)], task)
-        for X, y, task in (TRAIN, draw([30, 31], 25, 1), draw([30, 31], 400, 2))
+        for X, y, task in (TRAIN, draw(FOUR, 25, 1), draw(FOUR, 400, 2))
     )
     kept = ~((few[2] == 31) & (few[1] == "c"))
     few = tuple(part[kept] for part in few)
     model = HierarchicalClassifier("isotropic").fit(*train[:2], task=train[2])
     adapted = model.adapt(few[0], few[1], task=few[2])
-    assert list(adapted.tasks_) == [*range(OLD), 30, 31]
+    assert list(adapted.tasks_) == [*range(OLD), *FOUR]
     before, after = (one.predict_proba(train[0], task=train[2]) for one in (model, adapted))
     np.testing.assert_array_equal(before, after)
     X, y, task = joined(train, few)
     again = HierarchicalClassifier("isotropic").fit(X, y, task=task)
-    own = test[2] == 30
+    own = test[2] != 31
     rows = {"X": test[0][own], "y": test[1][own], "task": test[2][own]}
     with pytest.warns(UserWarning, match="mean of all tasks"):
-        mean = model.score(**rows)
-    assert adapted.score(**rows) > mean
-    assert adapted.score(**rows) > again.score(**rows) - 0.03
+        mean = likelihood_of(model, **rows)
+    assert likelihood_of(adapted, **rows) > mean
+    assert likelihood_of(adapted, **rows) > likelihood_of(again, **rows) - 0.03
     chance = adapted.predict_proba(test[0], task=test[2])
     np.testing.assert_allclose(chance.sum(axis=1), 1.0)
     if n_classes == 3:
         assert (chance[test[2] == 31, 2] == 0.0).all()
-        assert adapted.coef_.shape == (OLD + 2, 3, FEATURES)
+        assert adapted.coef_.shape == (OLD + 4, 3, FEATURES)
 
 
 def test_the_model_itself_stays_and_tasks_may_come_one_after_another():

@@ -21,10 +21,11 @@ from comtl.hierarchical.covariances import (
     InterceptOnly,
     Isotropic,
 )
-from comtl.hierarchical.em import fit_em, maximise, tangent_of
+from comtl.hierarchical.em import fit_em, maximise
+from comtl.hierarchical.laplace import ClassRows, EachClassRow, SummedClasses
 from comtl.hierarchical.likelihoods import Bernoulli, Gaussian
-from comtl.hierarchical.logistic_bound import ClassRows
 from comtl.hierarchical.posterior import Prior, _dense_forms
+from comtl.hierarchical.tangents import tangent_of
 from comtl.hierarchical.task_data import TaskRows
 from helpers import plain_design
 
@@ -65,7 +66,7 @@ def likelihood_of(X, y, weights, offsets, *, kind="common noise", by_rows=False)
     rows = np.column_stack([X, np.ones(len(y))])
     if kind == "classes":
         data = ClassRows(rows, np.where(y > 0.0, 1.0, -1.0), weights, offsets)
-        return Bernoulli.of(data.bound_by_rows if by_rows else data.bound_by_grams)
+        return Bernoulli.of(EachClassRow(data) if by_rows else SummedClasses(data))
     if by_rows:
         return Gaussian(kind == "own noise", TaskRows.of(rows, y, weights, offsets))
     sums = GramDatafit.of_rows(plain_design(X), y, weights, offsets)
@@ -135,12 +136,16 @@ def test_posterior_and_evidence_equal_those_of_the_dense_normal(number, mean_var
 
 @pytest.mark.parametrize("number", range(len(MEMBERS)))
 @pytest.mark.parametrize("mean_variance", [np.inf, 0.8])
-def test_gradients_are_those_of_finite_differences(number, mean_variance):
+@pytest.mark.parametrize("kind", ["common noise", "classes", "classes by rows"])
+def test_gradients_are_those_of_finite_differences(number, mean_variance, kind):
     X, y, weights, offsets, _ = problem(number, rows=9)
     rng, family = np.random.default_rng(number), MEMBERS[number]
-    likelihood = likelihood_of(X, y, weights, offsets)
-    tasks = len(offsets) - 1
-    prior = Prior(covariance_of(family, rng), np.full(tasks, 0.5), 0.5, mean_variance)
+    kind, by_rows = kind.removesuffix(" by rows"), kind.endswith("by rows")
+    likelihood = likelihood_of(X, y, weights, offsets, kind=kind, by_rows=by_rows)
+    if kind == "classes":  # A plane may part them.
+        mean_variance = min(mean_variance, 3.0)
+    tasks, noise = len(offsets) - 1, 1.0 if kind == "classes" else 0.5
+    prior = Prior(covariance_of(family, rng), np.full(tasks, noise), noise, mean_variance)
     posterior = likelihood.infer(prior)
     tangent = tangent_of(family, posterior)
     gradient = tangent.contract([part.curvature for part in posterior.blocks])
@@ -159,6 +164,27 @@ def test_gradients_are_those_of_finite_differences(number, mean_variance):
         ]
         slope = (ends[1] - ends[0]) / (2.0 * step)
         assert 0.5 * gradient @ change == pytest.approx(slope, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("family", [InterceptOnly(), Isotropic(), Diagonal(), Factor(2)])
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_the_curvature_is_that_of_products(family, by_rows):
+    X, y, weights, offsets, _ = problem(0, tasks=9, rows=9)
+    covariance = covariance_of(family, np.random.default_rng(1))
+    prior = Prior(covariance, np.full(9, 0.7), 0.7, 0.8)
+    posterior = likelihood_of(X, y, weights, offsets, by_rows=by_rows).infer(prior)
+    tangent, data = tangent_of(family, posterior), posterior.data
+    beyond = data.counts.copy()
+    for block in data.blocks:
+        beyond[block.tasks] -= block.targets.shape[1]
+    matrix = tangent.curvature(prior.noise, beyond)
+    vector = np.random.default_rng(2).standard_normal(len(matrix))
+    found, own, weighed = tangent.change(vector[:-1]), 0.7 * vector[-1], []
+    for part, change in zip(posterior.blocks, found, strict=True):
+        weighed.append(part.inverse @ (change + own * np.eye(change.shape[1])) @ part.inverse)
+    traces = sum(0.7 * np.trace(one, axis1=1, axis2=2).sum() for one in weighed)
+    expected = np.append(tangent.contract(weighed), traces + beyond.sum() * vector[-1])
+    assert_allclose(matrix @ vector, expected, rtol=1e-10)
 
 
 def fit(likelihood, family, **options):
@@ -222,17 +248,14 @@ def test_the_evidence_never_falls_with_columns_that_depend_on_each_other(seed, f
     assert abs(open_direction @ stages[-1].posterior.mean[:-1]) < 1e-6
 
 
-def test_the_bound_lies_below_the_evidence_of_classes():
+def test_the_evidence_of_classes_is_nearly_the_integral():
     """One task, an intercept only: the evidence is an integral over one number and the mean."""
     rng = np.random.default_rng(0)
     signs = np.where(rng.random(12) < 0.7, 1.0, -1.0)
     offsets = np.array([0, 6, 12])
     likelihood = likelihood_of(np.zeros((12, 1)), signs, np.ones(12), offsets, kind="classes")
     prior = Prior(EffectCovariance.diagonal(np.array([0.0, 0.5])), np.ones(2), 1.0, 1.0)
-    for _ in range(50):
-        posterior = likelihood.infer(prior)
-        likelihood = likelihood.refreshed(posterior)
-    bound = likelihood.infer(prior).log_evidence
+    found = likelihood.infer(prior).log_evidence
     grid = np.linspace(-8.0, 8.0, 801)
     density = np.exp(-0.5 * grid**2 / 0.5) / np.sqrt(2 * np.pi * 0.5)
     step = grid[1] - grid[0]
@@ -244,7 +267,26 @@ def test_the_bound_lies_below_the_evidence_of_classes():
             each.append(np.sum(np.exp(score) * density) * step)
         likely.append(np.prod(each))
     evidence = np.log(np.sum(likely) * step)
-    assert evidence - 0.5 < bound <= evidence
+    assert found == pytest.approx(evidence, abs=0.05)
+
+
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_weights_of_classes_are_the_most_likely(by_rows):
+    X, y, weights, offsets, code = problem(1, rows=9)
+    rows, signs = np.column_stack([X, np.ones(len(y))]), np.where(y > 0.0, 1.0, -1.0)
+    covariance = covariance_of(Full(), np.random.default_rng(0))
+    prior = Prior(covariance, np.ones(4), 1.0, 0.8)
+    found = likelihood_of(X, y, weights, offsets, kind="classes", by_rows=by_rows).infer(prior)
+    inverse, precision = np.linalg.inv(covariance.matrix), prior.mean_precision
+
+    def slope(mean, effects):
+        scores = np.einsum("np,np->n", rows, mean + effects[code])
+        each = (weights * signs / (1.0 + np.exp(signs * scores)))[:, None] * rows
+        own = np.array([each[code == t].sum(axis=0) for t in range(4)]) - effects @ inverse
+        return np.append(own.ravel(), each.sum(axis=0) - precision * mean)
+
+    assert np.abs(slope(found.mean, found.effects)).max() < 1e-5
+    assert np.abs(slope(found.mean, 0.9 * found.effects)).max() > 0.01
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: type(f).__name__)

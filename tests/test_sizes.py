@@ -16,10 +16,10 @@ BUDGET = {
     "cli": 974,
     "datafits": 1075,
     "datasets": 294,
-    "distributed": 1482,
+    "distributed": 1485,
     "engine": 1638,
     "evaluation": 453,
-    "hierarchical": 2480,
+    "hierarchical": 2715,
     "losses": 529,
     "models": 2176,
     "penalties": 732,
@@ -27,7 +27,7 @@ BUDGET = {
     "saving": 691,
     "show": 1752,
     "solvers": 397,
-    "stacking": 2608,
+    "stacking": 2700,
     "tables": 1822,
 }
 """Lines of each package; "top" are the modules beside the packages."""

@@ -1,4 +1,4 @@
-"""Tasks of one population whose rows are in partitions: Grams and bounds are summed up there."""
+"""Tasks of one population whose rows are in partitions: their sums are made there."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 
 from ..arrays import with_ones
 from ..arrays.segments import local_offsets
-from ..hierarchical.likelihoods import Bernoulli, Bound
-from ..hierarchical.logistic_bound import ClassRows, summed_bound
+from ..hierarchical.laplace import ClassRows, SummedClasses
+from ..hierarchical.likelihoods import Bernoulli
 from ..hierarchical.population import evenly_scaled
-from ..hierarchical.posterior import Posterior
 from ..hierarchical.task_data import TaskRows
 from ..linear import Scaling
 from ..losses import Logistic
@@ -43,22 +42,26 @@ class PartitionedPopulation:
     @property
     def bernoulli(self) -> Bernoulli:
         """Likelihood of two classes."""
-        return Bernoulli.of(self._bound)
+        return Bernoulli.of(SummedClasses(self))
 
-    def _bound(self, posterior: Posterior | None) -> Bound:
-        """Sum of the bounds of all partitions, which suit a posterior best."""
+    def sums(self, coef: np.ndarray | None) -> tuple[np.ndarray, ...]:
+        """Sums of the quadratic model by task, as :meth:`ClassRows.sums` has them."""
+        return self._summed(() if coef is None else (coef,))
+
+    def skew_sums(self, coef: np.ndarray, covariances: np.ndarray) -> np.ndarray:
+        """As :meth:`ClassRows.skew_sums`."""
+        return self._summed((coef, covariances))[0]
+
+    def _summed(self, effects: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         data, workers = self.data, self.data.workers
-        effects: list[Any] = [None] * len(data.pieces)
-        if posterior is not None:
-            number = np.full(len(data.tasks), -1)
-            number[self.columns] = np.arange(len(self.columns))
-            arrays = posterior.weights, posterior.covariances
-            # Columns that are not of the population get weights too, which nobody looks at.
-            effects = [tuple(array[number[index]] for array in arrays) for index in data.task_index]
+        number = np.full(len(data.tasks), -1)
+        number[self.columns] = np.arange(len(self.columns))
+        # Columns that are not of the population get weights too, which nobody looks at.
+        own = [tuple(array[number[index]] for array in effects) for index in data.task_index]
         spec = workers.scatter(FitSpec(data.encoding, self.units, Logistic()))
-        effects = [workers.scatter(part) for part in effects]
-        sums = workers.total(Sums.added, workers.map(_bound, data.pieces, effects, common=(spec,)))
-        return summed_bound(*(array[self.columns] for array in sums.spread(len(data.tasks))))
+        parts = workers.map(_sums, data.pieces, list(map(workers.scatter, own)), common=(spec,))
+        sums = workers.total(Sums.added, parts)
+        return tuple(array[self.columns] for array in sums.spread(len(data.tasks)))
 
 
 def partitioned_population(
@@ -70,17 +73,18 @@ def partitioned_population(
     return PartitionedPopulation(obs, units, np.arange(len(obs.tasks)))
 
 
-def _bound(spec: FitSpec, piece: Partition, effects: Any) -> Sums:
-    """Quadratic bound of each task's rows."""
+def _sums(spec: FitSpec, piece: Partition, effects: tuple[np.ndarray, ...]) -> Sums:
+    """Quadratic model of each task's rows about weights, or with covariances its skewness."""
     obs, task_index = piece.encoded(spec.encoding)
     design = spec.units.design(obs.X if obs.rows is None else obs.X[obs.rows])
-    tasks, size = obs.n_tasks, obs.n_features + 1
-    totals = tuple(np.zeros((tasks, *shape)) for shape in ((size, size), (), (size,), ()))
+    totals: list[np.ndarray] = []
     for part, block_rows in design.dense_blocks():
         first, last, local = local_offsets(obs.offsets, part.start, part.stop)
-        rows = with_ones(block_rows)
-        inside = None if effects is None else [array[first:last] for array in effects]
-        sums = ClassRows(rows, obs.y[part], obs.weights[part], local).sums(inside)
+        rows = ClassRows(with_ones(block_rows), obs.y[part], obs.weights[part], local)
+        inside: list[Any] = [array[first:last] for array in effects]
+        sums = (rows.skew_sums(*inside),) if len(inside) == 2 else rows.sums(*inside or [None])
+        if not totals:
+            totals = [np.zeros((obs.n_tasks, *array.shape[1:])) for array in sums]
         for total, array in zip(totals, sums, strict=True):
             total[first:last] += array
-    return Sums((), task_index, totals)
+    return Sums((), task_index, tuple(totals))

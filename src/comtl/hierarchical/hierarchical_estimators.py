@@ -346,9 +346,10 @@ class HierarchicalRegressor(IntervalMixin, HierarchicalModel):
 class HierarchicalClassifier(ClassifierOutputs, HierarchicalModel):
     r"""Tasks as draws from one population, for classes; see :class:`HierarchicalRegressor`.
 
-    The score of a row gives the log odds of its class. The marginal likelihood is bounded from
-    below by one that is quadratic in the scores, and the bound is maximised. Beyond two classes
-    every class is a separate population.
+    The score of a row gives the log odds of its class. Weights are the most likely ones given the
+    covariances, and these maximise the marginal likelihood in the approximation of Laplace. Common
+    slopes that are shrunk have a prior that keeps them finite where classes can be separated.
+    Beyond two classes every class is a separate population.
 
     Examples
     --------

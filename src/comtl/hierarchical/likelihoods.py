@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Protocol
 
 import numpy as np
 
+from .laplace import Expansion
 from .posterior import Posterior, Prior, infer
 from .task_data import TaskRows
 
@@ -16,6 +16,10 @@ NOISE_WEIGHT = 8.0
 """Rows that the common residual variance counts for where each task has its own."""
 MIN_NOISE = 1e-5
 """Smallest residual variance, over the first: rows that can be met exactly have no bound."""
+SPREAD = 4.0
+"""Standard deviation that a part of the log odds hardly exceeds."""
+MOST_NEWTON, NEWTON_TOLERANCE, LONGEST_NEWTON = 25, 1e-7, 4.0
+"""Newton steps to the mode, change of the weights at which they end, and the longest of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +28,8 @@ class Gaussian:
 
     heteroscedastic: bool
     data: TaskRows
+
+    spread_weight: ClassVar[float] = 0.0  # of the prior against large variances
 
     def infer(self, prior: Prior) -> Posterior:
         """Posterior of the effects, with the restricted likelihood."""
@@ -61,6 +67,10 @@ class Gaussian:
         ratio = prior.residual_variance / prior.noise
         return NOISE_WEIGHT * (ratio - 1.0), NOISE_WEIGHT * ratio
 
+    def common_prior(self, prior: Prior) -> tuple[float, float]:
+        """There is none of the variance of the common slopes."""
+        return 0.0, 0.0
+
     @cached_property
     def n_rows(self) -> float:
         """Weight of all rows."""
@@ -77,50 +87,62 @@ class Gaussian:
         return 0.5 * max(self.data.energy / self.n_rows, 1e-12)
 
 
-class Bound(NamedTuple):
-    """Bound of the likelihood of classes: that of normal values, and what is beside it."""
+class ClassTasks(Protocol):
+    """Tasks with rows of two classes."""
 
-    data: TaskRows
-    constant: float
-    n_rows: float
+    def expansion(self, coef: np.ndarray | None) -> Expansion:
+        """Quadratic model of the likelihood about scores by weights of the tasks, or about zero."""
+
+    def skews(self, coef: np.ndarray, posterior: Posterior) -> list[np.ndarray]:
+        """Change of the log determinant by the scores, as targets of the posterior's blocks."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bernoulli:
-    """Two classes by log odds; ``refresh`` makes the bound of a posterior, or of scores of zero."""
+    """Two classes by log odds; the effects are integrated out about their mode (Laplace)."""
 
-    refresh: Callable[[Posterior | None], Bound]
-    first: Bound
-    bound: Bound
+    tasks: ClassTasks
+    first: Expansion  # about scores of zero
+    coef: np.ndarray | None = None  # weights of the tasks to start from
 
     heteroscedastic: ClassVar[bool] = False
+    spread_weight: ClassVar[float] = SPREAD**-2
     start_noise: ClassVar[float] = 1.0
     least_noise: ClassVar[float] = 1.0
 
     @classmethod
-    def of(cls, refresh: Callable[[Posterior | None], Bound]) -> Bernoulli:
+    def of(cls, tasks: ClassTasks) -> Bernoulli:
         """Start at scores of zero."""
-        bound = refresh(None)
-        return cls(refresh, bound, bound)
+        return cls(tasks, tasks.expansion(None))
 
     @property
     def data(self) -> TaskRows:
-        """Rows of the bound."""
-        return self.bound.data
+        """Rows of the model about scores of zero."""
+        return self.first.data
 
     @property
     def n_rows(self) -> float:
         """Weight of all rows."""
-        return self.bound.n_rows
+        return self.first.n_rows
 
     def infer(self, prior: Prior) -> Posterior:
-        """Posterior of the effects, with the bound of the restricted likelihood."""
-        data = self.data
-        posterior = infer(data, prior, self.first.data)
+        """Posterior about the mode of the effects, found by Newton's method."""
+        coef = self.coef
+        for _ in range(MOST_NEWTON):
+            model = self.first if coef is None else self.tasks.expansion(coef)
+            posterior = infer(model.data, prior, self.data)
+            before = np.zeros_like(posterior.weights) if coef is None else coef
+            change = posterior.weights - before
+            longest = float(np.abs(change).max())
+            coef = before + min(1.0, LONGEST_NEWTON / max(longest, 1e-300)) * change
+            if longest <= NEWTON_TOLERANCE * (1.0 + float(np.abs(coef).max())):
+                break
         # Of the normal likelihood only what depends on the effects is meant.
-        normal = np.log(2.0 * np.pi) * float(data.counts.sum()) + data.energy
-        value = posterior.log_evidence + 0.5 * normal + self.bound.constant
-        return replace(posterior, log_evidence=value)
+        normal = np.log(2.0 * np.pi) * float(model.data.counts.sum()) + model.data.energy
+        value = posterior.log_evidence + 0.5 * normal + model.constant
+        drifts = posterior.projected(self.tasks.skews(before, posterior))
+        blocks = [replace(b, drift=d) for b, d in zip(posterior.blocks, drifts, strict=True)]
+        return replace(posterior, log_evidence=value, blocks=blocks)
 
     @property
     def noise_groups(self) -> np.ndarray | None:
@@ -128,19 +150,29 @@ class Bernoulli:
         return None
 
     def refreshed(self, posterior: Posterior) -> Likelihood:
-        """Return the bound that suits a posterior best."""
-        return replace(self, bound=self.refresh(posterior))
+        """Return the same, to start from the weights of a posterior."""
+        return replace(self, coef=posterior.weights)
 
     def with_noise(self, prior: Prior, factors: np.ndarray) -> Prior:
         """Return the same prior."""
         return prior
 
     def log_prior(self, prior: Prior) -> float:
-        """There is none of the residual variances."""
-        return 0.0
+        """Logarithm of priors, half normal, of the spread of scores in common and of the tasks.
+
+        Classes that a plane parts would raise these, and with them the likelihood, without end.
+        """
+        own = self.spread_weight * float(prior.covariance.own.sum())
+        return -0.5 * (self.common_prior(prior)[1] + own)
+
+    def common_prior(self, prior: Prior) -> tuple[float, float]:
+        """Twice the slope and the curvature by the logarithm of the variance of common slopes."""
+        variance = prior.mean_variance if np.isfinite(prior.mean_variance) else 0.0
+        share = (self.data.size - 1) * variance * self.spread_weight
+        return -share, share
 
     def noise_prior(self, prior: Prior) -> tuple[np.ndarray, np.ndarray]:
-        """Nor has it a slope."""
+        """There is none of the residual variances."""
         return np.zeros(0), np.zeros(0)
 
 

@@ -21,15 +21,15 @@ from ..arrays.blocks import single_blas
 from ..linear import OutputColumns
 from ..rows.observations import Observations
 from .intervals_mixin import PredictiveVariance
-from .likelihoods import NOISE_WEIGHT
-from .logistic_bound import ClassRows
+from .laplace import ClassRows
+from .likelihoods import LONGEST_NEWTON, NOISE_WEIGHT
 from .population import Population
 
 if TYPE_CHECKING:
     from .hierarchical_estimators import HierarchicalModel
 
 MAX_STEPS, TOLERANCE = 500, 1e-9
-"""Steps of the bound of classes, or of the tasks' own noise, and the change at which they end."""
+"""Steps to the mode of classes, or of the tasks' own noise, and the change at which they end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,17 +135,18 @@ def infer_new(
 
 
 def _of_classes(rows: ClassRows, mean: np.ndarray, root: np.ndarray) -> NewTasks:
-    """By the bound of the likelihood that suits the posterior best."""
-    effects: Any = None
+    """About the mode of the weights, by Newton's method."""
+    weights = np.tile(mean, (len(rows.offsets) - 1, 1))
     for _ in range(MAX_STEPS):
-        gram, _, moment, _ = (np.asarray(to_numpy(part), float) for part in rows.sums(effects))
+        gram, _, moment, _ = (np.asarray(to_numpy(part), float) for part in rows.sums(weights))
         noise = np.ones(len(moment))
-        fresh = _posterior(gram, moment, noise, mean, root)
-        change = np.inf if effects is None else float(np.abs(fresh[0] - effects[0]).max())
-        effects = fresh
-        if change <= TOLERANCE * (1.0 + float(np.abs(fresh[0]).max())):
+        fresh, covariances = _posterior(gram, moment, noise, mean, root)
+        change = np.abs(fresh - weights).max(axis=1, keepdims=True)
+        weights = weights + np.minimum(1.0, LONGEST_NEWTON / np.maximum(change, 1e-300)) * (
+            fresh - weights
+        )
+        if float(change.max()) <= TOLERANCE * (1.0 + float(np.abs(fresh).max())):
             break
-    weights, covariances = effects
     return NewTasks(weights, covariances, noise)
 
 

@@ -15,8 +15,8 @@ from ..linear import Scaling
 from ..losses import Loss, Squared
 from ..rows.design import Design, Scale
 from ..rows.observations import Observations
+from .laplace import ClassRows, EachClassRow, SummedClasses
 from .likelihoods import Bernoulli
-from .logistic_bound import ClassRows
 from .task_data import TaskRows
 
 FEW_ROWS = 1.0
@@ -98,7 +98,7 @@ class Population:
     def bernoulli(self) -> Bernoulli:
         """Likelihood of two classes."""
         rows = ClassRows(self.dense, self.target, self.obs.weights, self.obs.offsets)
-        return Bernoulli.of(rows.bound_by_rows if self._few_rows else rows.bound_by_grams)
+        return Bernoulli.of(EachClassRow(rows) if self._few_rows else SummedClasses(rows))
 
 
 def evenly_scaled(units: Scaling) -> Scaling:

@@ -40,11 +40,17 @@ class BlockPosterior:
     inverse: np.ndarray  # V⁻¹, (T, m, m)
     around: np.ndarray  # V⁻¹ less what the fixed effects take: the block of P, (T, m, m)
     left: np.ndarray  # V⁻¹ (y - X β) = P y, (T, m)
+    # Where ``y`` and the noise follow the scores: P by the change of the log determinant, (T, m).
+    drift: np.ndarray | None = None
 
     @cached_property
     def curvature(self) -> np.ndarray:
         """``P y yᵀ P - P``: products with the derivatives of ``V`` are twice the gradient."""
-        return self.left[:, :, None] * self.left[:, None, :] - self.around
+        found = self.left[:, :, None] * self.left[:, None, :] - self.around
+        if self.drift is not None:
+            moved = self.left[:, :, None] * self.drift[:, None, :]
+            found += moved + np.swapaxes(moved, 1, 2)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +85,20 @@ class Posterior:
             through = left @ common
             found[block.tasks] = own + through @ np.swapaxes(left, 1, 2)
         return found
+
+    def projected(self, targets: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """``P`` times targets of the rows of each block."""
+        parts = list(zip(self.data.blocks, self.blocks, strict=True))
+        each = zip(parts, targets, strict=True)
+        first = [(part.inverse @ target[:, :, None])[:, :, 0] for (_, part), target in each]
+        moments = sum(
+            block.flat.T @ own.ravel() for (block, _), own in zip(parts, first, strict=True)
+        )
+        mean = self.common.times(np.asarray(moments))
+        return [
+            own - (part.inverse @ block.times(mean)[:, :, None])[:, :, 0]
+            for (block, part), own in zip(parts, first, strict=True)
+        ]
 
     @property
     def score_variances(self) -> np.ndarray:
@@ -126,6 +146,13 @@ class CommonEffects:
         made = partial(_dense_forms, covariance)
         found = cls(mean, stiff, made, log_determinant - given, count, determined)
         return found, covariance
+
+    def times(self, vector: np.ndarray) -> np.ndarray:
+        """Covariance of the fixed effects times a vector."""
+        level, more, less = self.forms()
+        found = more.T @ (more @ vector) - less.T @ (less @ vector)
+        found[:-1] += level * vector[:-1]
+        return np.asarray(found)
 
     @cached_property
     def covariance(self) -> np.ndarray:
