@@ -1,4 +1,4 @@
-"""How rough fits may be: inner solves of GO-MTL, fits that are only compared, members of a stack.
+"""How rough fits may be: inner solves of GO-MTL, and fits that are only compared.
 
 ``python benchmarks/bench_roughness.py`` prints ratios of CPU time within one run, and what the
 rougher choice costs.
@@ -9,12 +9,10 @@ import warnings
 from functools import partial
 from unittest import mock
 
-from comtl import MultitaskRegressor
 from comtl.baselines import ClusteredRegressor, GroupOverlapRegressor, factored, pools
 from comtl.datasets import SYNTHETIC
 from comtl.engine.recipe import InnerTolerance
 from comtl.rows.fit_input import FitInput
-from comtl.stacking import default_members as library
 from comtl_reproduction import tuning
 from comtl_reproduction.methods import METHODS
 from comtl_reproduction.metrics import rmse
@@ -74,26 +72,11 @@ def compared_fits() -> None:
                 print(f"| {name} | {method} | {tol:g} | {seconds:.1f} | {text} | {error:.4f} |")
 
 
-def member_steps() -> None:
-    print("\n## Steps of a stack's members\n")
-    print("EM iterations of each hierarchical member (`STEPS`, now 40).\n")
-    print("| set | steps | CPU s | test RMSE |")
-    print("| --- | --- | --- | --- |")
-    for name in ("syn1", "syn3", "syn4"):
-        data = SYNTHETIC[name](random_state=0)
-        for steps in (10, 20, 40, 120):
-            with mock.patch.object(library, "STEPS", steps):
-                fit = MultitaskRegressor().fit
-                model, seconds = timed(fit, data.X, data.y, task=data.task)
-            print(f"| {name} | {steps} | {seconds:.1f} | {test_error(model, data):.4f} |")
-
-
 def main() -> None:
     warnings.simplefilter("ignore")
     print("# Tolerances of inner and intermediate fits\n")
     inner_solves()
     compared_fits()
-    member_steps()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Tasks related by a covariance between them: the route for wide tables."""
 
 import itertools
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import RidgeClassifier
 
-from comtl import MultitaskClassifier
+from comtl import MultitaskClassifier, MultitaskRegressor
 from comtl.hierarchical.coregionalised import (
     CentredRows,
     ridge_scales,
@@ -16,6 +17,10 @@ from comtl.hierarchical.coregionalised import (
     task_relation,
 )
 from comtl.rows.design import Design
+from comtl.stacking import multitask
+from comtl.stacking.default_members import suits_components
+from comtl.stacking.members import Shape
+from comtl.stacking.stack_rows import principal_components
 from helpers import plain_design
 
 
@@ -118,3 +123,34 @@ def test_a_small_task_among_large_ones_is_told_by_its_own_rows():
     found = model.score(X[len(task) :], y[len(task) :], task=own[len(task) :])
     alone = RidgeClassifier(1.0).fit(X[:60], y[:60]).score(X[len(task) :], y[len(task) :])
     assert found > alone - 0.03
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_principal_components_keep_what_rows_have_in_common(packed):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((30, 200), density=0.2, rng=rng, format="csr")
+    X = X if packed else rng.normal(5.0, 2.0, size=(30, 200))
+    found = principal_components(X, scale=not packed)
+    dense = X.toarray() if packed else (X - X.mean(axis=0)) / X.std(axis=0)
+    dense = dense - dense.mean(axis=0)
+    assert found.shape == (30, 29)
+    np.testing.assert_allclose(found @ found.T, dense @ dense.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_folds_of_few_rows_are_fitted_to_principal_components(packed, monkeypatch):
+    rng, task = np.random.default_rng(0), np.arange(90) % 3
+    latent = rng.standard_normal((180, 5))
+    X = latent @ rng.standard_normal((5, 4000)) + rng.standard_normal((180, 4000))
+    y = latent @ rng.standard_normal(5) + 0.5 * rng.standard_normal(180)
+    X = sparse.csr_array(np.where(X > 2.0, X, 0.0)) if packed else X
+    (X, X_new), (y, y_new) = ((part[:90], part[90:]) for part in (X, y))
+    shape = Shape(4000, 3, 3, sparse=packed, n_rows=90)
+    assert suits_components(shape) and not suits_components(replace(shape, n_rows=3000))
+    assert not suits_components(replace(shape, indicators=True))
+    model = MultitaskRegressor(cv=3).fit(X, y, task=task)
+    assert model.coef_.shape == (3, 4000) and model.members_.keys() == model.weights_.keys()
+    monkeypatch.setattr(multitask, "suits_components", lambda _: False)
+    same = MultitaskRegressor(cv=3).fit(X, y, task=task)
+    error, expected = (np.std(one.predict(X_new, task=task) - y_new) for one in (model, same))
+    assert error < 1.05 * expected < 0.8 * y_new.std()

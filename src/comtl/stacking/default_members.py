@@ -27,17 +27,15 @@ from .members import (
 )
 from .trees import TreeMember
 
-STEPS, FEWER_STEPS = 40, 20
-"""Steps of a member's fit, which nearly reach the top; see benchmarks/bench_roughness.md."""
+STEPS: dict[str, Any] = {"max_iter": 10, "tol": 3e-4}
+"""Where a hierarchical member may stop, near the top; see benchmarks/bench_members.md."""
 LITTLE_WORK, MOST_WORK = 2e7, 1e8
 """Tasks times the cube of the features, which a step of evidence costs, up to which all structures
 take part, and up to which some do; see benchmarks/bench_width.md."""
-FEWER = ("intercept", "isotropic", "full", "factor 1", "factor 3", "factor 8")
-DIRECTIONS = (1, 2, 3, 5, 8, 12)
-RANK = 15
-PENALTIES = (0.03, 0.3, 3.0)
-RIDGES = (10.0, 30.0)
-ROUGH: dict[str, Any] = {"tol": 1e-3, "max_iter": 30}
+FEWER = ("intercept", "isotropic", "full", "factor 3")
+RANK, PENALTIES, FACTOR_COLUMNS = 15, (0.1, 3.0), 5
+"""Factors and penalties of BiFactor members, and columns from which there are any."""
+ROUGH: dict[str, Any] = {"tol": 1e-2, "max_iter": 10}
 """Where factor models may stop: what is left to gain does not count on held-out rows."""
 RELATED, NOISES = (1, 3), (1.0, 3.0, 10.0, 30.0)
 TEXT: dict[str, Any] = {
@@ -59,22 +57,24 @@ FEW_PENALTIES, MANY_PENALTIES = (1e-5, 3e-5, 1e-4), {5.0: 4.0, 20.0: 16.0, 40.0:
 many weak ones: see :func:`learn_items` and benchmarks/bench_indicators.md."""
 STRUCTURES: dict[str, dict[str, Any]] = {
     "intercept": {"structure": "intercept"},
+    "intercept, noise per task": {"structure": "intercept", "noise": "task"},
     "isotropic": {"structure": "isotropic"},
     "diagonal": {"structure": "diagonal"},
     "full": {"structure": "full"},
-    "full, own noise": {"structure": "full", "noise": "task"},
     # Where columns come in one unit, as scores of a principal component analysis, spread counts.
     "isotropic, as given": {"structure": "isotropic", "standardize": False},
-    "full, as given": {"structure": "full", "standardize": False},
-    **{f"factor {n}": {"structure": "factor", "n_components": n} for n in DIRECTIONS},
+    "factor 3": {"structure": "factor", "n_components": 3},
 }
+"""Others were fitted and gained nothing beside these; see benchmarks/bench_members.md."""
 HINGED = ("intercept", "isotropic", "diagonal", "full")
 MAX_HINGED_COLUMNS, MAX_TREE_COLUMNS, MIN_TREE_ROWS = 60, 500, 60
 """Columns up to which hinges and trees are tried, and rows from which trees are."""
+COMPONENTS, MAX_COMPONENT_ROWS = 2, 2000
+"""Columns over rows from which folds are fitted to principal components, and rows up to which."""
 WARM_TASKS = 2
 """Tasks for each number of a covariance from which folds may start at that of all rows."""
 # A slope may go with the level, also where it is the only one.
-ONE_FEATURE = ("intercept", "isotropic", "full", "full, own noise")
+ONE_FEATURE = ("intercept", "intercept, noise per task", "isotropic", "full")
 KINDS: dict[str, tuple[Any, Any, Any]] = {
     "pooled": (learn_factors, baselines.PooledRegressor, baselines.PooledClassifier),
     "independent": (learn_factors, baselines.IndependentRegressor, baselines.IndependentClassifier),
@@ -82,7 +82,6 @@ KINDS: dict[str, tuple[Any, Any, Any]] = {
     "related": (learn_wide, CoregionalisedRidgeRegressor, CoregionalisedRidgeClassifier),
     "bifactor": (learn_factors, BiFactorRegressor, BiFactorClassifier),
     "items": (learn_items, BiFactorRegressor, BiFactorClassifier),
-    "factored": (learn_factors, baselines.FactoredRegressor, baselines.FactoredClassifier),
 }
 
 
@@ -106,21 +105,24 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
     text = wide and shape.sparse and not items
     scaled: dict[str, Any] = {"standardize": False if text else "auto"}
     plain: dict[str, Any] = {"alpha": 1.0, "random_state": 0, **scaled}
-    members = [member("pooled", "pooled", **plain)]
-    related = wide and has_room(P, T)
-    if T > 1 and not related and not items and P <= DENSE_SIDE:
-        members.append(member("independent", "independent", **plain))
-    if not wide:
+    related = wide and has_room(P if not suits_components(shape) else shape.n_rows, T)
+    members = []
+    if wide:
+        members.append(member("pooled", "pooled", **plain))
+        if T > 1 and not related and not items and P <= DENSE_SIDE:
+            members.append(member("independent", "independent", **plain))
+    else:
         few = _work(P, T) > LITTLE_WORK
         # Guesses gain by shrinking what tasks have in common: benchmarks/bench_shrinking.md.
-        common: dict[str, Any] = {"shrink_common": True, "max_iter": FEWER_STEPS if few else STEPS}
+        common: dict[str, Any] = {"shrink_common": True, **STEPS}
         members += [
             member("hierarchical", name, **STRUCTURES[name], **common)
             for name in _structures(P, shape.n_tasks)
-            if (not few or name in FEWER) and (name != "full, own noise" or not classification)
+            if (not few or name in FEWER)
+            and (name != "intercept, noise per task" or not classification)
         ]
         members += _hinged_members(shape, member, common)
-    if min(P, T) < 2:
+    if min(P, T) < 2 or not (wide or P >= FACTOR_COLUMNS):
         return members
     if items:
         return members + [member("items", name, **one) for name, one in _factors_of_items()]
@@ -141,9 +143,7 @@ def default_members(shape: Shape, *, classification: bool) -> list[Member]:
         return [*members, member("bifactor", "bifactor", n_components=10, random_state=0, **TEXT)]
     ranked: dict[str, Any] = {"n_components": RANK, "random_state": 0, **ROUGH}
     return members + [
-        member(kind, f"{kind} {alpha:g}", alpha_task=alpha, **ranked)
-        for kind, penalties in (("bifactor", PENALTIES), ("factored", RIDGES))
-        for alpha in penalties
+        member("bifactor", f"bifactor {alpha:g}", alpha_task=alpha, **ranked) for alpha in PENALTIES
     ]
 
 
@@ -167,6 +167,13 @@ def _n_covariances(model: Any, width: int) -> int:
     """Numbers that a covariance of the effects is made of."""
     sizes = {"intercept": 1, "isotropic": 2, "diagonal": width, "full": width * (width + 1) // 2}
     return sizes.get(model.structure, width * model.n_components)
+
+
+def suits_components(shape: Shape) -> bool:
+    """Whether folds are worth fitting to principal components, which are at most the rows."""
+    small = COMPONENTS * shape.n_rows < shape.n_features and shape.n_rows <= MAX_COMPONENT_ROWS
+    named = shape.indicators or shape.on_device
+    return small and not named and is_wide(shape.n_features, shape.n_columns)
 
 
 def suits_hinges(shape: Shape) -> bool:

@@ -151,6 +151,9 @@ class Member(Protocol):
     def warm(self) -> bool:
         """Whether fits to folds start from the fit to all rows."""
 
+    def as_given(self) -> Member:
+        """The same for columns that keep their spread."""
+
     def fit(self, shared: Shared, whole: Any = None) -> Fitted:
         """Fit to rows; ``whole``: the member fitted to all rows, of which these are a part."""
 
@@ -252,6 +255,12 @@ class EstimatorMember:
     learn: Callable[[Any, Shared, Any], None]
     hinged: bool = False
     warm: bool = False
+
+    def as_given(self) -> EstimatorMember:
+        """The same for columns that keep their spread."""
+        model = copy.copy(self.model)
+        model.standardize = False
+        return replace(self, model=model)
 
     def fit(self, shared: Shared, whole: FittedEstimator | None = None) -> FittedEstimator:
         """Fit to rows that are scaled once for all."""

@@ -25,16 +25,17 @@ from ..parameters import FORMER_PARAMETERS, Doc, documented, former_name, one_of
 from ..rows.design import Design
 from ..rows.fit_input import FitInput
 from ..rows.observations import Observations
+from ..rows.reading import read_rows
 from ..saving import ModelFileError
 from ..saving.registry import belongs
 from .blending import mean_and_se, row_counts
-from .default_members import default_members, default_trees, suits_hinges
+from .default_members import default_members, default_trees, suits_components, suits_hinges
 from .fitted_stack import FittedStack
 from .hinges import Hinges
 from .intervals import ErrorModel
 from .members import FittedEstimator, Member, Shape
 from .stack import FoldRun, Stack, fit_stack
-from .stack_rows import StackRows, TargetScaling
+from .stack_rows import StackRows, TargetScaling, principal_components
 from .thresholds import METRICS, best_thresholds
 
 MIN_SKEWNESS = 1.0
@@ -98,6 +99,13 @@ class MultitaskModel(TaskModel):
         rows = rows.here(self)
         data = rows.read(self)
         self._check_data(data)
+        weights = to_numpy(data.weights)
+        if (share := float(row_counts(weights).sum() / weights.sum())) > 1.0:
+            # Members take weights for numbers of rows, which shares of the rows are not.
+            given: Any = rows.sample_weight
+            given = np.asarray(given) if isinstance(given, list | tuple) else given
+            rows = replace(rows, sample_weight=share * given)
+            data = replace(data, weights=share * data.weights)
         shape = Shape.of(data)
         if self.form == "trees" and (shape.sparse or shape.on_device):
             raise TypeError(
@@ -111,10 +119,13 @@ class MultitaskModel(TaskModel):
         shape = Shape.of(data, len(hinges.columns))
         members = self._members(shape)
         trees = default_trees(shape) if self.form in ("auto", "trees") else []
+        reader = rows, self
+        if suits_components(shape):
+            reader = self._components(rows, shape)
 
         def stacked(log: bool, members: Sequence[Member], trees: Any) -> Stack:
             units = replace(TargetScaling.of(data), log=log)
-            folds = StackRows(rows, self, hinges, units, data.classes, splits)
+            folds = StackRows(*reader, hinges, units, data.classes, splits, reader[1] is not self)
             return fit_stack(folds, folds.prepared(data), members, trees, self._loss(), run)
 
         losses = partial(self._small_stack, stacked, members, trees[:1])
@@ -122,6 +133,14 @@ class MultitaskModel(TaskModel):
         logger.info("weights: %s", stack.weights)
         self._keep(stack, stack.rows.prepared(data))
         run.kept.finish()
+
+    def _components(self, rows: FitInput, shape: Shape) -> tuple[FitInput, Self]:
+        """Rows by their principal components, and who reads them."""
+        X, labels = read_rows(self, rows.X, rows.task)
+        schema = copy.copy(self)
+        schema.task_column = None
+        components = principal_components(X, scale=not shape.sparse)
+        return FitInput(components, rows.y, labels, rows.sample_weight), schema
 
     def _takes_logarithms(self, data: Observations, losses: Callable[[bool], Any]) -> bool:
         """Whether logarithms of the targets are fitted."""
@@ -276,8 +295,8 @@ class MultitaskModel(TaskModel):
 class MultitaskRegressor(IntervalMixin, MultitaskModel):
     r"""One model of all tasks, with defaults that need no tuning.
 
-    A fixed library of members is fitted: hierarchical models of every structure, BiFactor models,
-    one model for all tasks and one for each. They are combined by weights that are not negative
+    A fixed library of members is fitted: hierarchical models of every structure and BiFactor
+    models. They are combined by weights that are not negative
     and suit rows best that the members did not see. The result is one linear model for each task;
     by ``form``, with hinges of the columns and boosted trees above it where they help. Columns of a
     two-dimensional ``y`` may be of any units.

@@ -153,35 +153,39 @@ class Stack:
         return replace(self, blends=(Blend.of(names, shares, shift),))
 
     def with_trees(self, trees: Sequence[TreeMember], run: FoldRun) -> Stack:
-        """The stack with trees above it, of the number that suits held-out targets best."""
-        job = partial(fit_trees, self, trees)
-        names, folds = [one.name for one in trees], range(len(self.sizes))
-        parts = cross_fit(job, self.rows, folds, names, run, "trees")
-        if len(parts) < len(self.sizes):
-            return self
-        held, below = self.held, self.blends[-1]
-        scores, grown = [self.score], []
-        for number, one in enumerate(trees):
-            stages = [part[number] for part in parts]
-            most = max(part.shape[1] for part in stages)
-            # Folds that ended earlier stay as they were.
-            stages = [np.pad(part, ((0, 0), (0, most - part.shape[1])), "edge") for part in stages]
-            path = np.concatenate(stages)
-            values = [held.weights @ self.loss.value(held.y, score) for score in path.T]
-            best = int(np.argmin(values))
-            grown.append(replace(one, rounds=best))
-            scores.append(path[:, best])
-        columns = np.column_stack(scores)
-        (rest, *shares), shift = blend(self.loss, columns, held.y, held.weights, 0)
+        """The stack with trees above it, of the number that suits held-out targets best.
+
+        Where no trees have a part in the best blend of the first fold, there are none.
+        """
+        held, below, parts = self.held, self.blends[-1], []
+        for folds in ([0], list(range(1, len(self.sizes)))):
+            job, names = partial(fit_trees, self, trees), [one.name for one in trees]
+            parts += cross_fit(job, self.rows, folds, names, run, "trees")
+            if len(parts) <= folds[-1]:
+                return self
+            known = self.fold <= folds[-1]
+            y, weights = held.y[known], held.weights[known]
+            paths = [_joined([part[number] for part in parts]) for number in range(len(trees))]
+            best = [
+                int(np.argmin([weights @ self.loss.value(y, score) for score in path.T]))
+                for path in paths
+            ]
+            stages = [path[:, number] for path, number in zip(paths, best, strict=True)]
+            columns = np.column_stack([self.score[known], *stages])
+            base = 0 if known.all() else None
+            (rest, *shares), shift = blend(self.loss, columns, y, weights, base)
+            if not any(shares):
+                return self
         # Trees above a score add to it: what it has of their weight is the stack's below.
         above = [one.above_score for one in trees]
         rest += float(np.dot(shares, above))
-        columns -= np.append(False, above) * scores[0][:, None]
+        columns -= np.append(False, above) * self.score[:, None]
         shares = [*(rest * share for share in below.weights.values()), *shares]
         names = [*below.weights, *(one.name for one in trees)]
         found = Blend.of(names, shares, shift + rest * below.shift)
         held = replace(held, scores=np.concatenate([held.scores, columns[:, 1:]], axis=1))
-        return replace(self, trees=tuple(grown), held=held, blends=(below, found))
+        grown = tuple(replace(one, rounds=n) for one, n in zip(trees, best, strict=True))
+        return replace(self, trees=grown, held=held, blends=(below, found))
 
     @cached_property
     def held_out(self) -> tuple[MemberRows, Predicted]:
@@ -301,6 +305,8 @@ def fit_fold(
 ) -> HeldOut:
     """Fit members to one part of the rows and score the other."""
     train, test = rows.splits[number]
+    if rows.components:
+        members = [one.as_given() for one in members]
     shared = Shared(rows.read(train), members, rows.n_hinges)
     targets = MemberRows.of(rows.read(test), shared.data.tasks, shared.columns)
     predicted = [one.score(targets) for one in fit_all(members, shared, whole).values()]
@@ -314,6 +320,14 @@ def fit_fold(
         targets.label,
         predicted[min(kept)].column if kept else None,
         kept,
+    )
+
+
+def _joined(stages: list[np.ndarray]) -> np.ndarray:
+    """Scores of several folds, round by round; folds that ended earlier stay as they were."""
+    most = max(part.shape[1] for part in stages)
+    return np.concatenate(
+        [np.pad(part, ((0, 0), (0, most - part.shape[1])), "edge") for part in stages]
     )
 
 

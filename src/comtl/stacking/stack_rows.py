@@ -9,9 +9,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh
 
 from ..arrays import Array, asarray_like, to_numpy
 from ..losses.loss import target_units
+from ..rows.design import Design
 from ..rows.fit_input import FitInput
 from ..rows.folds import Split
 from ..rows.observations import Observations
@@ -23,6 +26,8 @@ MAX_UNCENTRED_SD = 1e3
 else would count. Nearer ones are left to the members, which pool them as far as that helps."""
 ROUNDING = 1e-12
 """Range of values, over the largest, up to which they are one value."""
+SMALLEST = 1e-12
+"""Variance of a principal component that counts, over the largest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,16 +80,43 @@ class TargetScaling:
         return coef * scale[:, None], intercepts * scale + shift
 
 
+def principal_components(X: Any, scale: bool) -> np.ndarray:
+    """Scores of all principal components of few rows of many columns, scaled first if asked.
+
+    The rows have the same products in them, which is all that models without a say for single
+    columns know of rows.
+    """
+    ones = np.ones(X.shape[0])
+    design = Design.standardized(X, ones, scale="auto")
+    inverse = design.inverse_scale if scale else (design.inverse_scale > 0.0).astype(float)
+    if sparse.issparse(X):
+        rows = sparse.csr_array(X * inverse)
+        unit = float(abs(rows).max()) or 1.0
+        rows = rows / unit
+        kernel = (rows @ rows.T).toarray()
+        kernel = kernel - kernel.mean(axis=0)
+        kernel = kernel - kernel.mean(axis=1, keepdims=True)
+    else:
+        rows = (X - X.mean(axis=0)) * inverse
+        unit = float(np.abs(rows).max()) or 1.0
+        rows = rows / unit
+        kernel = rows @ rows.T
+    values, basis = eigh(kernel)
+    kept = values > SMALLEST * max(float(values[-1]), 1e-300)
+    return unit * basis[:, kept] * np.sqrt(values[kept])
+
+
 @dataclass(frozen=True, eq=False)
 class StackRows:
     """Rows as members take them: with hinges, and targets in the units of their columns."""
 
-    given: FitInput  # what the user handed over
+    given: FitInput  # what the user handed over, or principal components of its columns
     schema: Any  # reads folds of it
     hinges: Hinges
     units: TargetScaling
     classes: np.ndarray | None
     splits: Sequence[Split]
+    components: bool = False  # whether columns are principal components, which keep their spread
 
     @property
     def n_hinges(self) -> int:

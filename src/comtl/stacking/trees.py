@@ -24,7 +24,7 @@ MAX_BINS = 64
 """Values of a column that trees tell apart."""
 MAX_DEPTH = 64
 """Steps to a leaf, which trees of a few leaves stay far below."""
-CELLS = 2**20
+CELLS = 2**15
 SETTINGS: dict[str, Any] = {"learning_rate": 0.1, "l2_regularization": 5.0, "random_state": 0}
 
 
@@ -123,16 +123,18 @@ class Forest:
 
     def predict(self, table: np.ndarray) -> np.ndarray:
         """Sum of the trees for rows of features, and the constant."""
-        total, trees = np.full(len(table), self.constant), max(len(self.roots), 1)
-        step = max(1, CELLS // trees)
+        total, width = np.full(len(table), self.constant), table.shape[1]
+        step = max(1, CELLS // max(len(self.roots), 1))
+        feature, roots = self.feature.astype(np.int32), self.roots.astype(np.int32)
+        children = np.stack([self.right, self.left], axis=1).astype(np.int32).ravel()
         for start in range(0, len(table), step):
             block = np.ascontiguousarray(table[start : start + step])
-            row = (np.arange(len(block)) * block.shape[1])[:, None]
-            node = np.tile(self.roots, (len(block), 1))
+            row = np.arange(0, block.size, width, dtype=np.int32)[:, None]
+            node = np.broadcast_to(roots, (len(block), len(roots)))
             for _ in range(self.depth):
-                goes = block.take(row + self.feature[node]) <= self.threshold[node]
-                node = np.where(goes, self.left[node], self.right[node])
-            total[start : start + step] += self.value[node].sum(axis=1)
+                goes = block.take(feature.take(node) + row) <= self.threshold.take(node)
+                node = children.take(2 * node + goes)
+            total[start : start + step] += self.value.take(node).sum(axis=1)
         return total
 
 
