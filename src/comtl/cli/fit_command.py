@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ..tables import fit_table, read_table
+from ..tables.dates import ORDERS
 from ..tables.encoder import Encoder
 from ..tables.fitting import FORMER_MODELS, FORMS, KINDS, MODELS
 from .output import facts, headline, show_columns, show_scores, verdict
@@ -52,6 +53,11 @@ class _Model(click.Choice):
     type=click.Choice(["impute", "refuse"]),
     default="impute",
     help="Missing values: fill and mark them, or raise an error.",
+)
+@click.option(
+    "--date-format",
+    type=click.Choice(ORDERS),
+    help="Order of year, month and day in dates that do not tell it.",
 )
 @click.option("--weight", metavar="COL", help="Column with the weights of the rows.")
 @click.option("--no-score", is_flag=True, help="Skip the comparison on held-out rows.")

@@ -71,10 +71,12 @@ def show_columns(columns: Sequence[Column]) -> None:
     """Print name, kind, missing values and details of columns."""
     rows = []
     for column in columns:
-        detail = f"median {column.fill:g}"
+        detail = f"median {column.middle}"
         if column.kind == "category":
             some = ", ".join(column.levels[:5]) + (", …" if len(column.levels) > 5 else "")
             detail = f"{len(column.levels):,} levels: {some}"
+        elif column.kind == "date":
+            detail += f" ({column.order}); used: {', '.join(column.levels)}"
         elif column.kind == "yes/no":
             detail = f"{column.levels[1]} is 1, {column.levels[0]} is 0"
         missing = f"{column.missing:,}" if column.missing else ""

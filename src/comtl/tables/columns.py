@@ -9,9 +9,10 @@ from scipy import sparse
 
 from ..phrases import count_noun
 from ..saving.registry import saved
+from .dates import dates_of, features_of, names_of, shown_date
 from .values import TableError, levels_of, numbers_of, type_of
 
-NUMBER, YES_NO, CATEGORY = "number", "yes/no", "category"
+NUMBER, YES_NO, CATEGORY, DATE = "number", "yes/no", "category", "date"
 
 
 @saved
@@ -25,17 +26,20 @@ class Column:
     name : str
         Name in the table.
     kind : str
-        "number", "yes/no" or "category".
+        "number", "yes/no", "category" or "date".
     levels : tuple of str
-        Levels of a category, one feature each; or the words for no and yes.
+        Levels of a category, one feature each; the words for no and yes; or what becomes features
+        of a date: "trend", the days since 2000, "year" and "hour", as angles, and "weekday".
     fill : float
-        Number in place of a missing one: the median of the training rows.
+        Number in place of a missing one: the median of the training rows; of dates in seconds.
     flagged : bool
         Whether a further feature marks missing values.
     missing : int
         Missing values in the training rows.
     coerce : bool
         Whether words among numbers count as missing.
+    order : str
+        Order of year, month and day in a date: "ymd", "dmy" or "mdy".
 
     Examples
     --------
@@ -56,6 +60,7 @@ class Column:
     flagged: bool = False
     missing: int = 0
     coerce: bool = False
+    order: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,6 +68,8 @@ class Column:
         names = tuple(f"{self.name}={level}" for level in self.levels)
         if self.kind == NUMBER:
             names = (self.name,)
+        elif self.kind == DATE:
+            names = names_of(self.name, self.levels)
         elif self.kind == YES_NO:
             names = names[1:]
         return (*names, f"{self.name} missing") if self.flagged else names
@@ -71,6 +78,8 @@ class Column:
         """Which values are missing."""
         if self.kind == NUMBER:
             return np.isnan(numbers_of(values, self.name, coerce=self.coerce))
+        if self.kind == DATE:
+            return np.isnan(dates_of(values, self.name, self.order))
         return levels_of(values)[0] < 0
 
     def encode(self, values: pa.ChunkedArray) -> tuple[np.ndarray | sparse.csr_array, list[str]]:
@@ -92,6 +101,8 @@ class Column:
             return self._one_hot(values)
         if self.kind == NUMBER:
             numbers = numbers_of(values, self.name, coerce=self.coerce)
+        elif self.kind == DATE:
+            numbers = dates_of(values, self.name, self.order)
         else:
             numbers = self._truths(values)
         gaps = np.isnan(numbers)
@@ -100,10 +111,15 @@ class Column:
         if gaps.any() and not self.flagged:
             notes.append(
                 f"Column {self.name!r}: {count_noun(int(gaps.sum()), 'missing value')}, none in "
-                f"training; replaced by {self.fill:g}, the median there."
+                f"training; replaced by {self.middle}, the median there."
             )
-        parts = [filled, gaps.astype(float)] if self.flagged else [filled]
-        return np.stack(parts, axis=1), notes
+        found = features_of(filled, self.levels) if self.kind == DATE else filled[:, None]
+        return np.column_stack([found, gaps]) if self.flagged else found, notes
+
+    @property
+    def middle(self) -> str:
+        """What stands for a missing value, as people write it."""
+        return shown_date(self.fill) if self.kind == DATE else f"{self.fill:g}"
 
     def _one_hot(self, values: pa.ChunkedArray) -> tuple[sparse.csr_array, list[str]]:
         if type_of(values) in ("date", "other"):

@@ -83,6 +83,7 @@ class Encoder:
         category: Collection[str] = (),
         number: Collection[str] = (),
         missing: str = "impute",
+        date_format: str | None = None,
     ) -> tuple[Encoder, list[str]]:
         """Encoder of all columns of a table, and notes on it.
 
@@ -94,6 +95,8 @@ class Encoder:
             Columns to take as categories and as numbers, whatever they look like.
         missing : {"impute", "refuse"}
             What to do with missing values.
+        date_format : {"ymd", "dmy", "mdy"}, optional
+            Order of year, month and day; by default what suits all dates of a column.
 
         Returns
         -------
@@ -104,7 +107,8 @@ class Encoder:
         """
         forced = {**dict.fromkeys(category, CATEGORY), **dict.fromkeys(number, NUMBER)}
         read = [
-            infer_column(table.column(name), name, forced.get(name)) for name in table.column_names
+            infer_column(table.column(name), name, forced.get(name), date_format)
+            for name in table.column_names
         ]
         skipped = [one for one in read if isinstance(one, SkippedColumn)]
         refused = [one for one in skipped if one.refused]

@@ -26,6 +26,7 @@ from ..parameters import require_choice
 from ..phrases import count_noun, warn_caller
 from ..rows.fit_input import FitInput
 from ..stacking.multitask import MultitaskClassifier, MultitaskModel, MultitaskRegressor
+from .dates import ORDERS
 from .encoder import Encoder
 from .labels import CLASSIFICATION, read_target, read_tasks, read_weights
 from .table_model import TableModel
@@ -65,6 +66,7 @@ def fit_table(
     category: Sequence[str] = (),
     number: Sequence[str] = (),
     missing: str = "impute",
+    date_format: str | None = None,
     weight: str | None = None,
     score: bool = True,
     seed: int = 0,
@@ -95,6 +97,8 @@ def fit_table(
     missing : {"impute", "refuse"}
         Missing values: fill them and mark them by a further feature (the median of a number, a
         level of a category), or raise an error.
+    date_format : {"ymd", "dmy", "mdy"}, optional
+        Order of year, month and day in dates, where a column does not tell it.
     weight : str, optional
         Column with the weight of each row.
     score : bool, default=True
@@ -146,6 +150,8 @@ def fit_table(
         )
     require_choice("kind", kind, KINDS)
     require_choice("missing", missing, ("impute", "refuse"))
+    if date_format is not None:
+        require_choice("date_format", date_format, ORDERS)
     table = as_table(frame)
     drop, category, number = (
         (one,) if isinstance(one, str) else tuple(one) for one in (drop, category, number)
@@ -163,7 +169,9 @@ def fit_table(
     notes += _check_rows(labels)
     others = [name for name in table.column_names if name not in (task, target, weight, *drop)]
     features = table.select(others)
-    encoder, found = Encoder.of(features, category=category, number=number, missing=missing)
+    encoder, found = Encoder.of(
+        features, category=category, number=number, missing=missing, date_format=date_format
+    )
     notes += found
     if seen is not None:
         seen(encoder, notes)

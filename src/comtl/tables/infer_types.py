@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..phrases import count_noun
-from .columns import CATEGORY, NUMBER, YES_NO, Column
+from .columns import CATEGORY, DATE, NUMBER, YES_NO, Column
+from .dates import are_dates, dates_of, order_of, parts_of, shown_date
 from .values import (
     MISSING_NUMBERS,
     NUMBER_PATTERN,
@@ -27,12 +28,7 @@ YES_NO_WORDS = {
     for pair in (("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("off", "on"))
 }
 """Words for no and yes, in lower case."""
-DATE = (
-    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?"
-    r"|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})([T ].*)?"
-    r"|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[aApP][mM])?"
-    r"|\d{1,2}[ -](?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ -]\d{2,4}"
-)
+TIME = r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[aApP][mM])?"
 DECORATED = r"[($€£¥₹+\- ]*\pN[\pN\pZ\s.,'’_]*([eE][+-]?\d+)?[\pZ\s%€$£¥₹)]*"
 """A number with signs around it or between its digits, which may be of any script."""
 MAX_CATEGORY_LEVELS = 10
@@ -58,12 +54,17 @@ class SkippedColumn:
 
 
 def infer_column(
-    values: pa.ChunkedArray, name: str, forced: str | None = None
+    values: pa.ChunkedArray, name: str, forced: str | None = None, order: str | None = None
 ) -> Column | SkippedColumn:
-    """Column as it will be encoded, or why it will not; ``forced`` is a kind the user named."""
+    """Column as it will be encoded, or why it will not; ``forced`` is a kind the user named.
+
+    ``order`` is that of year, month and day in dates, if the user named it.
+    """
     kind = type_of(values)
-    if kind == "date":
-        return SkippedColumn(name, f"Column {name!r} holds dates: {_instead(name)}", True)
+    if kind == "date" and forced is None:
+        if not (pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)):
+            return SkippedColumn(name, f"Column {name!r} holds times: {_instead(name)}", True)
+        return _date(values, name, "ymd")
     if kind == "other":
         why = f"Column {name!r} is of type {values.type}: leave it out with --drop {name}."
         return SkippedColumn(name, why, True)
@@ -81,6 +82,16 @@ def infer_column(
         return Column(name, YES_NO, words, fill, bool(gaps.any()), int(gaps.sum()))
     if are_numbers(null_missing(pa.array(levels))):
         return _number(values, name)
+    if are_dates(pa.array(levels[:MOST_LEVELS])):
+        order = order or order_of(pa.array(levels))
+        if not order:
+            why = (
+                f"Column {name!r} holds dates such as {levels[0]!r}, of which the day may be the "
+                "first number or the second: say which by --date-format dmy or --date-format mdy, "
+                f"or leave it out with --drop {name}."
+            )
+            return SkippedColumn(name, why, True)
+        return _date(values, name, order)
     why = _refusal(codes, levels, name)
     return SkippedColumn(name, why, True) if why else _category(codes, levels, name)
 
@@ -98,12 +109,12 @@ def _no_and_yes(levels: list[str]) -> tuple[str, str] | None:
 def _refusal(codes: np.ndarray, levels: list[str], name: str) -> str:
     """Why text cannot be used as it is; empty where it can."""
     sample = pa.array(levels[:MOST_LEVELS])
-    dates, digits, plain, decorated = (
+    times, digits, plain, decorated = (
         pc.mean(matches(pattern, sample)).as_py()
-        for pattern in (DATE, r"\d+", NUMBER_PATTERN, DECORATED)
+        for pattern in (TIME, r"\d+", NUMBER_PATTERN, DECORATED)
     )
-    if dates > 0.8:
-        return f"Column {name!r} holds dates, such as {levels[0]!r}: {_instead(name)}"
+    if times > 0.8:
+        return f"Column {name!r} holds times, such as {levels[0]!r}: {_instead(name)}"
     # Digits alone, some with a leading zero, are postcodes and the like.
     if digits < 1.0:
         others = unmatched(NUMBER_PATTERN, sample)
@@ -133,7 +144,7 @@ def _refusal(codes: np.ndarray, levels: list[str], name: str) -> str:
 
 def _instead(name: str) -> str:
     return (
-        "make a column with a number of it (year, month, days since a start) and leave it out "
+        "make a column with a number of it (such as hours) and leave it out "
         f"with --drop {name}, or take it as names with --category {name}."
     )
 
@@ -154,6 +165,18 @@ def _number(values: pa.ChunkedArray, name: str, *, coerce: bool = False) -> Colu
         return SkippedColumn.left_out(name, f"is {known[0]:g} in every row")
     fill = float(np.median(known))
     return Column(name, NUMBER, (), fill, bool(gaps.any()), int(gaps.sum()), coerce)
+
+
+def _date(values: pa.ChunkedArray, name: str, order: str) -> Column | SkippedColumn:
+    seconds = dates_of(values, name, order)
+    gaps = np.isnan(seconds)
+    known = seconds[~gaps]
+    if not len(known):
+        return SkippedColumn.left_out(name, "has no values")
+    if not gaps.any() and (known == known[0]).all():
+        return SkippedColumn.left_out(name, f"is {shown_date(float(known[0]))} in every row")
+    fill, missing = float(np.quantile(known, 0.5, method="nearest")), int(gaps.sum())
+    return Column(name, DATE, parts_of(known), fill, missing > 0, missing, order=order)
 
 
 def _category(codes: np.ndarray, levels: list[str], name: str) -> Column | SkippedColumn:
