@@ -13,7 +13,7 @@ BUDGET = {
     "arrays": 943,
     "baselines": 993,
     "batches": 756,
-    "cli": 983,
+    "cli": 990,
     "datafits": 1075,
     "datasets": 294,
     "distributed": 1485,
@@ -28,7 +28,7 @@ BUDGET = {
     "show": 1752,
     "solvers": 397,
     "stacking": 2700,
-    "tables": 2055,
+    "tables": 2140,
 }
 """Lines of each package; "top" are the modules beside the packages."""
 SLACK = 40, 0.03

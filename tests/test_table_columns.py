@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from comtl.tables import Encoder, TableError
+from comtl.tables import Encoder, TableError, fit_table
 from comtl.tables.infer_types import SkippedColumn, infer_column
 from comtl.tables.labels import match_tasks, read_target, read_tasks
 from comtl.tables.values import as_table
@@ -49,11 +49,11 @@ def test_kinds(values, kind):
         (["01/02/2024", "02/03/2024"], "--date-format dmy or --date-format mdy"),
         (["10:30", "11:45"], "times"),
         ([timedelta(hours=1)], "times"),
-        (["1,234", "5,678"], "with signs, such as '1,234'"),
-        (["12 %", "5 %"], "with signs"),
-        (["$5", "$7", "9"], "with signs"),
-        (["3,14", "2,71"], "with signs"),
-        (["1 234", "5 678"], "with signs"),
+        (["1,234", "5,678"], "--decimal , for the first or --decimal . for the second"),
+        (["$5", "€7"], "with signs, such as '$5'"),
+        (["1,2,3", "2,1"], "with signs"),
+        (["12,34,567", "1"], "with signs"),
+        (["(5)", "3"], "with signs"),
         (["1", "2", "3", "unknown"], "mixes numbers and text such as 'unknown'"),
         ([f"pupil {i}" for i in range(30)], "30 different texts in 30 rows"),
         (["a long sentence that nobody will ever write a second time " + c for c in "ab"], "free"),
@@ -74,6 +74,47 @@ def test_constants_are_left_out(values):
     assert "left out" in found.why
 
 
+@pytest.mark.parametrize(
+    ("values", "expected", "decimal"),
+    [
+        (["12 %", "5%", None], [12, 5, np.nan], "."),
+        (["$5", "-$7.50", "9"], [5, -7.5, 9], "."),
+        (["1 234", "5\u202f678.5", "1'000"], [1234, 5678.5, 1000], "."),
+        (["1,234.50", "3"], [1234.5, 3], "."),
+        (["3,14", "2,71", "NA"], [3.14, 2.71, np.nan], ","),
+        (["1.234,50 €", "12,1 €"], [1234.5, 12.1], ","),
+        (["0,5", "1,234"], [0.5, 1.234], ","),
+    ],
+)
+def test_numbers_with_signs_are_read_where_there_is_one_way(values, expected, decimal):
+    found = infer_column(column(*values), "x")
+    assert (found.kind, found.decimal) == ("number", decimal)
+    filled = np.where(np.isnan(expected), found.fill, expected)
+    np.testing.assert_array_equal(found.encode(column(*values))[0][:, 0], filled)
+    with pytest.raises(TableError, match="'1/2'"):
+        found.encode(column("1/2"))
+
+
+def test_the_decimal_mark_may_be_said():
+    for mark, value in ((",", 1.234), (".", 1234.0)):
+        found = infer_column(column("1,234", "1,234", "5,678"), "x", decimal=mark)
+        assert (found.decimal, found.fill) == (mark, value)
+    assert infer_column(column("1.234", "1.234", "9.9"), "x", decimal=",").fill == 1.234
+    assert infer_column(column("1.234", "1.234", "5.678"), "x", decimal=",").fill == 1234.0
+    table = pa.table(
+        {"store": ["a", "b"] * 20, "x": range(40), "y": [f"{i},5 €" for i in range(40)]}
+    )
+    model = fit_table(table, task="store", target="y", model="pooled", score=False)
+    assert np.abs(model.predict(table) - np.arange(40) - 0.5).max() < 0.5
+    with pytest.raises(ValueError, match="decimal"):
+        fit_table(table, task="store", target="y", decimal=";")
+
+
+def test_names_in_advice_can_be_pasted():
+    found = infer_column(column("$5", "€7"), "support calls")
+    assert "--drop 'support calls'" in found.why
+
+
 def test_forced_kinds():
     assert infer_column(column(1, 2, 10), "x", "category").levels == ("1", "10", "2")
     assert infer_column(column("2024-01-31", "2024-02-01"), "x", "category").kind == "category"
@@ -89,7 +130,7 @@ def test_forced_kinds():
 
 
 def test_all_refused_columns_are_named():
-    table = pa.table({"when": ["01/02/2024", "02/03/2024"], "cost": ["$1", "$2"], "ok": [1, 2]})
+    table = pa.table({"when": ["01/02/2024", "02/03/2024"], "cost": ["$1", "€2"], "ok": [1, 2]})
     with pytest.raises(TableError, match=r"'when'.*Also refused: 'cost'"):
         Encoder.of(table)
 

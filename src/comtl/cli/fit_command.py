@@ -10,6 +10,7 @@ from ..tables import fit_table, read_table
 from ..tables.dates import ORDERS
 from ..tables.encoder import Encoder
 from ..tables.fitting import FORMER_MODELS, FORMS, KINDS, MODELS
+from ..tables.values import DECIMALS
 from .output import facts, headline, show_columns, show_scores, verdict
 from .paths import check_outputs, file_option, force_option, is_model, is_page
 from .running import (
@@ -58,6 +59,11 @@ class _Model(click.Choice):
     "--date-format",
     type=click.Choice(ORDERS),
     help="Order of year, month and day in dates that do not tell it.",
+)
+@click.option(
+    "--decimal",
+    type=click.Choice(list(DECIMALS)),
+    help="Decimal mark of numbers that do not tell it.",
 )
 @click.option("--weight", metavar="COL", help="Column with the weights of the rows.")
 @click.option("--no-score", is_flag=True, help="Skip the comparison on held-out rows.")

@@ -1,6 +1,7 @@
 """How one column of a table becomes features."""
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import final
 
 import numpy as np
@@ -38,6 +39,8 @@ class Column:
         Missing values in the training rows.
     coerce : bool
         Whether words among numbers count as missing.
+    decimal : str
+        Decimal mark of numbers with signs or marks between thousands; empty for plain numbers.
     order : str
         Order of year, month and day in a date: "ymd", "dmy" or "mdy".
 
@@ -60,6 +63,7 @@ class Column:
     flagged: bool = False
     missing: int = 0
     coerce: bool = False
+    decimal: str = ""
     order: str = ""
 
     @property
@@ -77,7 +81,7 @@ class Column:
     def gaps(self, values: pa.ChunkedArray) -> np.ndarray:
         """Which values are missing."""
         if self.kind == NUMBER:
-            return np.isnan(numbers_of(values, self.name, coerce=self.coerce))
+            return np.isnan(self._numbers(values))
         if self.kind == DATE:
             return np.isnan(dates_of(values, self.name, self.order))
         return levels_of(values)[0] < 0
@@ -100,7 +104,7 @@ class Column:
         if self.kind == CATEGORY:
             return self._one_hot(values)
         if self.kind == NUMBER:
-            numbers = numbers_of(values, self.name, coerce=self.coerce)
+            numbers = self._numbers(values)
         elif self.kind == DATE:
             numbers = dates_of(values, self.name, self.order)
         else:
@@ -120,6 +124,9 @@ class Column:
     def middle(self) -> str:
         """What stands for a missing value, as people write it."""
         return shown_date(self.fill) if self.kind == DATE else f"{self.fill:g}"
+
+    def _numbers(self, values: pa.ChunkedArray) -> np.ndarray:
+        return numbers_of(values, self.name, coerce=self.coerce, decimal=self.decimal)
 
     def _one_hot(self, values: pa.ChunkedArray) -> tuple[sparse.csr_array, list[str]]:
         if type_of(values) in ("date", "other"):
@@ -158,6 +165,7 @@ class Column:
         if unknown:
             raise TableError(
                 f"Column {self.name!r} held {self.levels[0]!r} and {self.levels[1]!r} in training "
-                f"and now holds {unknown[0]!r}; correct it, or fit with --category {self.name}."
+                f"and now holds {unknown[0]!r}; correct it, or fit with --category "
+                f"{quote(self.name)}."
             )
         return np.array([*(truths[level.strip().lower()] for level in levels), np.nan])[codes]

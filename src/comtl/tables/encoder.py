@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any, final
 
 import numpy as np
@@ -84,6 +85,7 @@ class Encoder:
         number: Collection[str] = (),
         missing: str = "impute",
         date_format: str | None = None,
+        decimal: str | None = None,
     ) -> tuple[Encoder, list[str]]:
         """Encoder of all columns of a table, and notes on it.
 
@@ -97,6 +99,8 @@ class Encoder:
             What to do with missing values.
         date_format : {"ymd", "dmy", "mdy"}, optional
             Order of year, month and day; by default what suits all dates of a column.
+        decimal : {".", ","}, optional
+            Decimal mark of numbers in text; by default what suits all numbers of a column.
 
         Returns
         -------
@@ -107,7 +111,9 @@ class Encoder:
         """
         forced = {**dict.fromkeys(category, CATEGORY), **dict.fromkeys(number, NUMBER)}
         read = [
-            infer_column(table.column(name), name, forced.get(name), date_format)
+            infer_column(
+                table.column(name), name, forced.get(name), order=date_format, decimal=decimal
+            )
             for name in table.column_names
         ]
         skipped = [one for one in read if isinstance(one, SkippedColumn)]
@@ -197,5 +203,5 @@ def _note_on_identifier(column: Column, table: pa.Table) -> str:
         return ""
     return (
         f"Column {column.name!r} has another whole number in every row: if it is an identifier, "
-        f"leave it out with --drop {column.name}."
+        f"leave it out with --drop {quote(column.name)}."
     )

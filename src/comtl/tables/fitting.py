@@ -30,7 +30,7 @@ from .dates import ORDERS
 from .encoder import Encoder
 from .labels import CLASSIFICATION, read_target, read_tasks, read_weights
 from .table_model import TableModel
-from .values import TableError, as_table, require_columns
+from .values import DECIMALS, TableError, as_table, require_columns
 
 LEAST_ROWS = 5
 """Fewest rows of a fit: as many as the folds it is tuned on."""
@@ -67,6 +67,7 @@ def fit_table(
     number: Sequence[str] = (),
     missing: str = "impute",
     date_format: str | None = None,
+    decimal: str | None = None,
     weight: str | None = None,
     score: bool = True,
     seed: int = 0,
@@ -99,6 +100,8 @@ def fit_table(
         level of a category), or raise an error.
     date_format : {"ymd", "dmy", "mdy"}, optional
         Order of year, month and day in dates, where a column does not tell it.
+    decimal : {".", ","}, optional
+        Decimal mark of numbers in text, where a column does not tell it.
     weight : str, optional
         Column with the weight of each row.
     score : bool, default=True
@@ -152,6 +155,8 @@ def fit_table(
     require_choice("missing", missing, ("impute", "refuse"))
     if date_format is not None:
         require_choice("date_format", date_format, ORDERS)
+    if decimal is not None:
+        require_choice("decimal", decimal, tuple(DECIMALS))
     table = as_table(frame)
     drop, category, number = (
         (one,) if isinstance(one, str) else tuple(one) for one in (drop, category, number)
@@ -170,7 +175,12 @@ def fit_table(
     others = [name for name in table.column_names if name not in (task, target, weight, *drop)]
     features = table.select(others)
     encoder, found = Encoder.of(
-        features, category=category, number=number, missing=missing, date_format=date_format
+        features,
+        category=category,
+        number=number,
+        missing=missing,
+        date_format=date_format,
+        decimal=decimal,
     )
     notes += found
     if seen is not None:

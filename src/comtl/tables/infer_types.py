@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from .values import (
     MISSING_NUMBERS,
     NUMBER_PATTERN,
     are_numbers,
+    decimal_of,
     levels_of,
     matches,
     null_missing,
@@ -54,11 +56,16 @@ class SkippedColumn:
 
 
 def infer_column(
-    values: pa.ChunkedArray, name: str, forced: str | None = None, order: str | None = None
+    values: pa.ChunkedArray,
+    name: str,
+    forced: str | None = None,
+    *,
+    order: str | None = None,
+    decimal: str | None = None,
 ) -> Column | SkippedColumn:
     """Column as it will be encoded, or why it will not; ``forced`` is a kind the user named.
 
-    ``order`` is that of year, month and day in dates, if the user named it.
+    So may be ``order``, of year, month and day in dates, and ``decimal``, the mark of numbers.
     """
     kind = type_of(values)
     if kind == "date" and forced is None:
@@ -66,7 +73,7 @@ def infer_column(
             return SkippedColumn(name, f"Column {name!r} holds times: {_instead(name)}", True)
         return _date(values, name, "ymd")
     if kind == "other":
-        why = f"Column {name!r} is of type {values.type}: leave it out with --drop {name}."
+        why = f"Column {name!r} is of type {values.type}: leave it out with --drop {quote(name)}."
         return SkippedColumn(name, why, True)
     if forced == NUMBER or (forced is None and kind == "number"):
         return _number(values, name, coerce=forced == NUMBER)
@@ -80,15 +87,26 @@ def infer_column(
         gaps = codes < 0
         fill = float(np.median(codes[~gaps] == levels.index(words[1])))
         return Column(name, YES_NO, words, fill, bool(gaps.any()), int(gaps.sum()))
-    if are_numbers(null_missing(pa.array(levels))):
+    mark = decimal_of(pa.array(levels))
+    if are_numbers(null_missing(pa.array(levels))) and not (decimal == "," and mark == ""):
         return _number(values, name)
+    mark = decimal if mark == "" and decimal else mark
+    if mark == "":
+        why = (
+            f"Column {name!r} holds numbers such as {levels[0]!r}, whose comma may be a decimal "
+            "mark or stand between thousands: pass --decimal , for the first or --decimal . for "
+            f"the second, or leave it out with --drop {quote(name)}."
+        )
+        return SkippedColumn(name, why, True)
+    if mark:
+        return _number(values, name, decimal=mark)
     if are_dates(pa.array(levels[:MOST_LEVELS])):
         order = order or order_of(pa.array(levels))
         if not order:
             why = (
                 f"Column {name!r} holds dates such as {levels[0]!r}, of which the day may be the "
                 "first number or the second: say which by --date-format dmy or --date-format mdy, "
-                f"or leave it out with --drop {name}."
+                f"or leave it out with --drop {quote(name)}."
             )
             return SkippedColumn(name, why, True)
         return _date(values, name, order)
@@ -108,7 +126,7 @@ def _no_and_yes(levels: list[str]) -> tuple[str, str] | None:
 
 def _refusal(codes: np.ndarray, levels: list[str], name: str) -> str:
     """Why text cannot be used as it is; empty where it can."""
-    sample = pa.array(levels[:MOST_LEVELS])
+    sample, flag = pa.array(levels[:MOST_LEVELS]), quote(name)
     times, digits, plain, decorated = (
         pc.mean(matches(pattern, sample)).as_py()
         for pattern in (TIME, r"\d+", NUMBER_PATTERN, DECORATED)
@@ -119,7 +137,7 @@ def _refusal(codes: np.ndarray, levels: list[str], name: str) -> str:
     if digits < 1.0:
         others = unmatched(NUMBER_PATTERN, sample)
         example = others[0].as_py() if len(others) else ""
-        remedy = f"take it as names with --category {name}, or leave it out with --drop {name}."
+        remedy = f"take it as names with --category {flag}, or leave it out with --drop {flag}."
         if decorated > 0.5 and decorated > plain:
             return (
                 f"Column {name!r} holds numbers with signs, such as {example!r}: write plain "
@@ -127,17 +145,17 @@ def _refusal(codes: np.ndarray, levels: list[str], name: str) -> str:
             )
         if plain > 0.5:
             return (
-                f"Column {name!r} mixes numbers and text such as {example!r}: --number {name} "
+                f"Column {name!r} mixes numbers and text such as {example!r}: --number {flag} "
                 f"takes words as missing; or {remedy}"
             )
     rows = int((codes >= 0).sum())
     if len(levels) * 2 > rows and pc.mean(pc.utf8_length(sample)).as_py() > LONG:
-        return f"Column {name!r} holds free text: leave it out with --drop {name}."
+        return f"Column {name!r} holds free text: leave it out with --drop {flag}."
     if len(levels) > MAX_CATEGORY_LEVELS and len(levels) * 2 > rows:
         return (
             f"Column {name!r} has {count_noun(len(levels), 'different text')} in {rows:,} rows, as "
-            f"names or identifiers have: leave it out with --drop {name}, or keep it with "
-            f"--category {name}."
+            f"names or identifiers have: leave it out with --drop {flag}, or keep it with "
+            f"--category {flag}."
         )
     return ""
 
@@ -145,26 +163,29 @@ def _refusal(codes: np.ndarray, levels: list[str], name: str) -> str:
 def _instead(name: str) -> str:
     return (
         "make a column with a number of it (such as hours) and leave it out "
-        f"with --drop {name}, or take it as names with --category {name}."
+        f"with --drop {quote(name)}, or take it as names with --category {quote(name)}."
     )
 
 
-def _number(values: pa.ChunkedArray, name: str, *, coerce: bool = False) -> Column | SkippedColumn:
-    numbers = numbers_of(values, name, coerce=coerce)
+def _number(
+    values: pa.ChunkedArray, name: str, *, coerce: bool = False, decimal: str = ""
+) -> Column | SkippedColumn:
+    numbers = numbers_of(values, name, coerce=coerce, decimal=decimal)
     gaps = np.isnan(numbers)
     if gaps.all():
         codes, words = levels_of(values, MISSING_NUMBERS)
         if words:
             rows = count_noun(int((codes >= 0).sum()), "row")
             why = f"Column {name!r} holds no number, but in {rows} text such as {words[0]!r}: "
-            why += f"leave out --number {name}, or pass --category {name} or --drop {name}."
+            flag = quote(name)
+            why += f"leave out --number {flag}, or pass --category {flag} or --drop {flag}."
             return SkippedColumn(name, why, True)
         return SkippedColumn.left_out(name, "has no values")
     known = numbers[~gaps]
     if not gaps.any() and (known == known[0]).all():
         return SkippedColumn.left_out(name, f"is {known[0]:g} in every row")
     fill = float(np.median(known))
-    return Column(name, NUMBER, (), fill, bool(gaps.any()), int(gaps.sum()), coerce)
+    return Column(name, NUMBER, (), fill, bool(gaps.any()), int(gaps.sum()), coerce, decimal)
 
 
 def _date(values: pa.ChunkedArray, name: str, order: str) -> Column | SkippedColumn:

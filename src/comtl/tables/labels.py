@@ -1,6 +1,7 @@
 """Tasks, targets and weights: the columns that are not features."""
 
 from dataclasses import dataclass
+from shlex import quote
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from .values import (
     MISSING_NUMBERS,
     TableError,
     are_numbers,
+    decimal_of,
     levels_of,
     numbers_of,
     plain,
@@ -42,7 +44,7 @@ def read_tasks(values: pa.ChunkedArray, name: str, task_as_text: bool = False) -
         raise TableError(
             f"Column {name!r} has no task in {count_noun(int(missing.sum()), 'row')}, the first is "
             f"row {missing.argmax() + 1}: drop these rows, or name their task. Where NA or null "
-            f"is a name, pass --category {name}."
+            f"is a name, pass --category {quote(name)}."
         )
     if whole:
         numbers = np.array([int(float(v)) if "." in v or "e" in v else int(v) for v in levels])
@@ -61,7 +63,7 @@ def _refuse_fractions(values: pa.ChunkedArray, name: str) -> None:
         if wrong.size:
             raise TableError(
                 f"Column {name!r} holds numbers with fractions, such as {wrong[:1].tolist()}; is "
-                f"it the task? Name another column, or pass --category {name}."
+                f"it the task? Name another column, or pass --category {quote(name)}."
             )
 
 
@@ -107,6 +109,9 @@ def read_target(values: pa.ChunkedArray, name: str, kind: str = "auto") -> Targe
     if not levels:
         raise TableError(f"Column {name!r} has no values, so there is nothing to learn from.")
     numeric = source == "number" or are_numbers(pa.array(levels))
+    if not numeric and kind != CLASSIFICATION and (decimal := decimal_of(pa.array(levels))):
+        values = pa.chunked_array([numbers_of(values, name, decimal=decimal)])
+        levels, numeric = levels_of(values, MISSING_NUMBERS)[1], True
     if kind == "auto":
         two = len(levels) == 2 and all(level.removesuffix(".0").isdecimal() for level in levels)
         kind = CLASSIFICATION if two or not numeric else REGRESSION

@@ -21,6 +21,10 @@ MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
 """What means missing in any column."""
 MISSING_NUMBERS = (*MISSING, "na", "NAN", "None", "none", "-", "?", ".")
 """What means missing among numbers."""
+DECIMALS = {".": ",", ",": "."}
+"""Decimal marks, and the mark that may then stand between thousands."""
+SIGNS = "€$£¥₹%"
+SPACES = "\u00a0\u202f\u2009 '’"
 LIKENESS = 0.7
 """Least ratio of difflib for a name that may be meant: 0.8 of two letters swapped in five."""
 LARGEST = 1e100
@@ -110,14 +114,21 @@ def plain(column: pa.ChunkedArray) -> pa.Array:
     return whole.cast(pa.string()) if type_of(column) == "text" else whole
 
 
-def numbers_of(column: pa.ChunkedArray, name: str, *, coerce: bool = False) -> np.ndarray:
+def numbers_of(
+    column: pa.ChunkedArray, name: str, *, coerce: bool = False, decimal: str = ""
+) -> np.ndarray:
     """Numbers as float64, NaN where missing; text must be plain numbers.
 
-    With ``coerce`` words count as missing, but for those with a digit, which may be numbers.
+    With ``coerce`` words count as missing, but for those with a digit, which may be numbers. With
+    a ``decimal`` mark numbers may have signs and marks between thousands.
     """
     kind, whole = type_of(column), plain(column)
     if kind == "text":
         whole = null_missing(whole)
+        if decimal:
+            bare = pc.replace_substring_regex(whole, f"[{SIGNS}{SPACES}{DECIMALS[decimal]}]", "")
+            bare = pc.replace_substring(bare, decimal, ".")
+            whole = pc.if_else(matches(_signed(decimal), whole), bare, whole)
         if coerce:
             whole = pc.if_else(matches(f"{INFINITE}|.*[0-9].*", whole), whole, None)
         wrong = unmatched(ANY_NUMBER, whole)
@@ -160,6 +171,26 @@ def unmatched(pattern: str, text: Any) -> Any:
 def are_numbers(text: Any) -> bool:
     """Whether text is all plain numbers or null, none of which is a code with a leading zero."""
     return not len(unmatched(ANY_NUMBER, text)) and pc.any(matches(CODE, text)).as_py() is False
+
+
+def _signed(decimal: str) -> str:
+    """Pattern of numbers with this decimal mark, a sign of money or per cent, and thousands."""
+    between = f"[{SPACES}{DECIMALS[decimal]}]"
+    digits = rf"(\d{{1,3}}({between}\d{{3}})+|0|[1-9]\d*|0(?:[{decimal}]))"
+    number = rf"{digits}?([{decimal}]\d+)?"
+    return rf"[+-]?[{SIGNS}]?[{SPACES}]*[+-]?{number}[{SPACES}]*[{SIGNS}]?"
+
+
+def decimal_of(text: pa.Array) -> str | None:
+    """Decimal mark of numbers with signs, empty if it may be either, ``None`` for other text."""
+    known = null_missing(text).drop_null()
+    signs = {sign for sign in SIGNS if pc.any(pc.match_substring(known, sign)).as_py()}
+    if not len(known) or len(signs) > 1 or len(unmatched(r".*\d.*", known)):
+        return None
+    fit = [mark for mark in DECIMALS if not len(unmatched(_signed(mark), known))]
+    if len(fit) == 2 and pc.any(pc.match_substring_regex(known, "[.,]")).as_py():
+        return ""
+    return fit[0] if fit else None
 
 
 def levels_of(
