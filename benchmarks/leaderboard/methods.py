@@ -26,11 +26,11 @@ from comtl_reproduction.metrics import choose_cut
 from comtl_reproduction.text import held_out_scores
 from comtl_reproduction.tuning import tune
 
-OURS, HINGES = "comtl", "comtl with hinges"
+OURS = "comtl"
 BOOSTING = "LightGBM + task id"
 MIXED = "GPBoost"
 STRUCTURES = ("isotropic", "full")
-OWN = (OURS, HINGES, *(f"hierarchical {name}" for name in STRUCTURES))
+OWN = (OURS, *(f"hierarchical {name}" for name in STRUCTURES))
 NAMES = (*OWN, BOOSTING, MIXED, *METHODS)
 
 
@@ -69,12 +69,10 @@ def _tuned(problem: Problem, method: Method) -> Method:
 
 
 def _own(problem: Problem, method: str):
-    if method in (OURS, HINGES):
-        form = "hinges" if method == HINGES else "linear"
+    if method == OURS:
         if problem.kind == "values":
-            return MultitaskRegressor(form=form)
-        threshold = "macro_f1" if problem.kind == "text" else None
-        return MultitaskClassifier(threshold=threshold, form=form)
+            return MultitaskRegressor()
+        return MultitaskClassifier(threshold="macro_f1" if problem.kind == "text" else None)
     structure = method.removeprefix("hierarchical ")
     kind = HierarchicalRegressor if problem.kind == "values" else HierarchicalClassifier
     return kind(structure)
@@ -86,7 +84,6 @@ def fits(problem: Problem, method: str) -> bool:
         # One random intercept a task; where tasks share their rows every column would be a task.
         return problem.kind == "values" and problem.name != "sarcos_test"
     if problem.kind == "text":
-        # Word counts are mostly zero: their quantiles are no useful knots.
         return method not in OWN[1:] and method != "random-intercept"
     return True
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from methods import HINGES, NAMES, OURS, OWN, cells, scores
+from methods import NAMES, OURS, OWN, cells, scores
 from problems import PROBLEMS
 
 from comtl.saving.writing import write_atomically
@@ -154,8 +154,7 @@ is the mean over tasks for syn and school, pooled elsewhere (sarcos: relative to
 deviation of each torque); mnist_mtl is the error of the largest of ten scores; sentiment and
 newsgroups are macro-F, higher is better, with thresholds chosen on training rows. In brackets the
 standard error; bold the best and those not significantly different from it (paired t-test at 5 %).
-`{OURS}` is `MultitaskRegressor(form="linear")` or the classifier, as at commit eed5a69, where
-that was the default; `{HINGES}` has `form="hinges"`, on data other than text.
+`{OURS}` is `MultitaskRegressor()` or the classifier.
 Methods with fewer than five repeats are marked by their
 number and left out of ranks and wins. Written by `make leaderboard` from
 `leaderboard/leaderboard.csv`, and for the paper's methods on syn, school, sentiment and newsgroups
