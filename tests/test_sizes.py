@@ -25,7 +25,7 @@ BUDGET = {
     "penalties": 732,
     "rows": 1828,
     "saving": 691,
-    "show": 1752,
+    "show": 1758,
     "solvers": 397,
     "stacking": 2700,
     "tables": 2140,

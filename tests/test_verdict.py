@@ -10,7 +10,7 @@ from scipy.stats import ttest_1samp
 from comtl.cli.output import facts, verdict
 from comtl.evaluation import Verdict
 from comtl.show.page_sections import summary
-from comtl.show.page_text import headline, sentences
+from comtl.show.page_text import headline, lower, relative, sentences
 from comtl.tables import fit_table
 from pages import comparison_of
 
@@ -150,3 +150,13 @@ def test_the_page_names_percentages_and_the_mean():
     assert "33.3 % lower than with a separate model" in text and "67 % below" in text
     text = " ".join(sentences(flat(([1.0], [1.0]), ([0.1], [0.1]), (3.1, 3.0, 0.0, 3.0))))
     assert "no better than the mean" in text and "one model for all tasks (" not in text
+
+
+def test_shares_of_errors_are_bounded_and_left_out_of_next_to_nothing():
+    each = {"model": 1.0, "separate": 0.01, "pooled": 1e-9, "mean": 2.0}
+    gains = {name: np.zeros(4) for name in ("separate", "pooled")}
+    errors = {name: np.full(4, value) for name, value in each.items()}
+    found = comparison_of(errors, gains, {name: np.ones(4) for name in gains})
+    assert relative(found, "pooled") is None
+    assert lower(relative(found, "separate")) == "more than 900 % higher"
+    assert lower(relative(found, "mean")) == "50.0 % lower"

@@ -12,6 +12,9 @@ MODEL_PHRASES = {
     "mean": "the mean of the target",
 }
 SIMPLE = ("separate", "pooled")
+MOST_HIGHER, LEAST_ERROR = 9.0, 1e-6
+"""Share beyond which nobody asks how much higher an error is, and error over the largest one up to
+which others are not compared with it."""
 HEADLINES = {
     "helps": "Yes: this model predicts significantly better here than every reference model.",
     "unclear": "Not clearly: no significant difference from {}.",
@@ -39,13 +42,16 @@ def percent(share: float, digits: int = 1) -> str:
 
 def lower(share: float) -> str:
     """Return by how much an error is lower, or higher where the share is negative."""
+    if share < -MOST_HIGHER:
+        return f"more than {percent(MOST_HIGHER, 0)} higher"
     return f"{percent(abs(share))} {'lower' if share >= 0 else 'higher'}"
 
 
 def relative(comparison: Comparison, name: str) -> float | None:
-    """By which share the model's error is below another's; None where that is zero or unknown."""
+    """By which share the model's error is below another's; None where that is next to nothing."""
     own, other = comparison.overall["model"], comparison.overall[name]
-    if not (np.isfinite(own) and np.isfinite(other)) or other == 0.0:
+    least = LEAST_ERROR * max(comparison.overall.values())
+    if not (np.isfinite(own) and np.isfinite(other)) or other <= least:
         return None
     return 1.0 - own / other
 

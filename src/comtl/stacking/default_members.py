@@ -33,7 +33,7 @@ LITTLE_WORK, MOST_WORK = 2e7, 1e8
 """Tasks times the cube of the features, which a step of evidence costs, up to which all structures
 take part, and up to which some do; see benchmarks/bench_width.md."""
 FEWER = ("intercept", "isotropic", "full", "factor 3")
-RANK, PENALTIES, FACTOR_COLUMNS = 15, (0.1, 3.0), 5
+RANK, PENALTIES, FACTOR_COLUMNS = 15, (0.03, 0.3, 3.0), 5
 """Factors and penalties of BiFactor members, and columns from which there are any."""
 ROUGH: dict[str, Any] = {"tol": 1e-2, "max_iter": 10}
 """Where factor models may stop: what is left to gain does not count on held-out rows."""
