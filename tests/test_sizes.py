@@ -28,7 +28,7 @@ BUDGET = {
     "show": 1758,
     "solvers": 397,
     "stacking": 2700,
-    "tables": 2140,
+    "tables": 2205,
 }
 """Lines of each package; "top" are the modules beside the packages."""
 SLACK = 40, 0.03

@@ -29,6 +29,7 @@ from ..stacking.multitask import MultitaskClassifier, MultitaskModel, MultitaskR
 from .dates import ORDERS
 from .encoder import Encoder
 from .labels import CLASSIFICATION, read_target, read_tasks, read_weights
+from .leaks import notes_on_leaks
 from .table_model import TableModel
 from .values import DECIMALS, TableError, as_table, require_columns
 
@@ -186,6 +187,7 @@ def fit_table(
     if seen is not None:
         seen(encoder, notes)
     rows = FitInput(encoder.encode(features).X, values, labels, weights)
+    notes += notes_on_leaks(encoder, rows.X, values, target)
     report = progress or (lambda done, total: None)
     folds = 1 if len(labels) > MANY_ROWS else min(FOLDS, len(labels))
     report(0, 1 + 3 * folds * score)
