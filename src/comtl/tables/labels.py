@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..phrases import count_noun
+from .columns import DATE, Column
 from .infer_types import SkippedColumn, infer_column
 from .values import (
     MISSING,
@@ -116,6 +117,8 @@ def read_target(values: pa.ChunkedArray, name: str, kind: str = "auto") -> Targe
         two = len(levels) == 2 and all(level.removesuffix(".0").isdecimal() for level in levels)
         kind = CLASSIFICATION if two or not numeric else REGRESSION
         column = None if numeric else infer_column(values, name)
+        if isinstance(column, Column) and column.kind == DATE:
+            raise TableError(f"Column {name!r} holds dates; a target is a number or a class.")
         if isinstance(column, SkippedColumn) and column.refused:
             raise TableError(
                 f"{column.why.partition(':')[0]}, and is the target: write plain numbers (1234.5), "
