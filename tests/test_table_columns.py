@@ -104,7 +104,9 @@ def test_the_decimal_mark_may_be_said():
     table = pa.table(
         {"store": ["a", "b"] * 20, "x": range(40), "y": [f"{i},5 €" for i in range(40)]}
     )
+    table = table.append_column("z", pa.array([f"{i % 7},25 %" for i in range(40)]))
     model = fit_table(table, task="store", target="y", model="pooled", score=False)
+    assert [one.name for one in model.encoder.columns] == ["x", "z"]
     assert np.abs(model.predict(table) - np.arange(40) - 0.5).max() < 0.5
     with pytest.raises(ValueError, match="decimal"):
         fit_table(table, task="store", target="y", decimal=";")

@@ -16,7 +16,7 @@ from ..phrases import some
 from ..saving.registry import saved
 from .columns import CATEGORY, NUMBER, Column
 from .infer_types import SkippedColumn, infer_column
-from .values import TableError, numbers_of, require_columns
+from .values import TableError, require_columns
 
 WIDE = 100
 """Number of features from which a table that is mostly zero becomes sparse."""
@@ -197,7 +197,7 @@ def _note_on_identifier(column: Column, table: pa.Table) -> str:
     """Note on a column that counts the rows; empty for any other."""
     if column.kind != NUMBER or column.flagged or table.num_rows < ROW_NUMBERS:
         return ""
-    values = np.sort(numbers_of(table.column(column.name), column.name))
+    values = np.sort(column.encode(table.column(column.name))[0][:, 0])
     gaps = np.diff(values)
     if (values != np.trunc(values)).any() or (gaps < 1.0).any() or gaps.mean() > SPARSE_GAPS:
         return ""
