@@ -111,7 +111,7 @@ REFUSED = [
     Case("three rows", csv(GOOD.head(3)), "at least 5"),
     # Columns.
     Case("mixed types", csv(hours=at(3, "many")), "--number hours"),
-    Case("decimal commas quoted", csv(hours=[f"{i},5" for i in range(N)]), "plain numbers"),
+    Case("commas of two meanings", csv(hours=[f"{i + 1},500" for i in range(N)]), "--decimal ,"),
     Case("infinite", csv(hours=at(3, "inf")), "infinite"),
     Case("infinite, in words", csv(hours=at(3, "-Infinity")), "infinite"),
     Case("huge numbers", csv(hours=at(3, "1e200")), "another unit"),
@@ -136,6 +136,7 @@ FITTED = [
     Case("latin-1, named", TEXT.replace("North", "Nörd").encode("latin-1"), "3 tasks",
          extra=("--encoding", "latin-1")),
     Case("names with brackets", csv(GOOD.rename(columns={"hours": "[bold]hours[/x]"})), "[bold]"),
+    Case("decimal commas quoted", csv(hours=[f"{i},5" for i in range(N)]), "median 12"),
     Case("NaN in words", csv(hours=at(3, "NaN")), "2 features"),
     Case("None in words", csv(hours=at(3, "None")), "2 features"),
     Case("words as missing", csv(hours=at(3, "many")), "2 features", extra=("--number", "hours")),
