@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import os
 import sys
 import time
 import warnings
@@ -28,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "known_groups"))
 from drawn import FAMILIES
-from tables import TABLES, is_classes, split
+from tables import TABLES, development_tables, is_classes, split
 
 from comtl import MultitaskClassifier, MultitaskRegressor
 from comtl.datasets import SYNTHETIC
@@ -194,9 +193,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=2)
     asked = parser.parse_args()
-    with_data = "COMTL_DATA" in os.environ
-    tables = [n for n, one in TABLES.items() if one.development]
-    tables = [n for n in tables if with_data or TABLES[n].package != "COMTL_DATA"]
+    tables = development_tables()
     jobs = [(n, k) for n in (*tables, *FAMILIES, *SYNTHETIC) for k in range(asked.repeats)]
     names = [name for name, _ in jobs]
     run = Parallel(asked.jobs)

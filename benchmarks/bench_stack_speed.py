@@ -8,9 +8,11 @@ from __future__ import annotations
 import platform
 import time
 import warnings
+from typing import Any
 
 import numpy as np
 import sklearn
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from comtl import MultitaskRegressor
@@ -35,7 +37,16 @@ def draw(tasks: int, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray, n
     return X, y + 2.0 * np.maximum(X[:, 0], 0.0) * X[:, 1] + rng.standard_normal(len(task)), task
 
 
-def seconds(form: str, table: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[float, str]:
+def draw_wide() -> tuple[sparse.csr_array, np.ndarray, np.ndarray]:
+    """A thousandth of a million columns has a value in each row; 200 columns and levels count."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((400, 1_000_000), density=1e-3, rng=rng, format="csr")
+    task = rng.integers(0, 20, 400)
+    y = X[:, :200] @ rng.standard_normal(200) + rng.standard_normal(20)[task]
+    return X, y + 0.3 * rng.standard_normal(400), task
+
+
+def seconds(form: str, table: tuple[Any, np.ndarray, np.ndarray]) -> tuple[float, str]:
     """CPU seconds of a fit, and the form that was kept."""
     X, y, task = table
     start = time.process_time()
@@ -49,12 +60,13 @@ def main() -> None:
     print(
         'CPU seconds of `MultitaskRegressor()` and of `form="linear"` on drawn tables, one thread.'
     )
-    print("The last three lines each double one size of the third.\n")
+    print("The last three lines each double one size of the line before them.\n")
     print("| table | default | kept | linear |\n| --- | --- | --- | --- |")
     with threadpool_limits(1):
         seconds("auto", draw(20, 10, 3))  # imports
-        for name, sizes in TABLES.items():
-            table = draw(*sizes)
+        tables = {name: draw(*sizes) for name, sizes in TABLES.items()}
+        wide = {"400 rows, 1,000,000 sparse columns, 20 tasks": draw_wide()}
+        for name, table in (wide | tables).items():
             (own, kept), (linear, _) = (seconds(form, table) for form in ("auto", "linear"))
             print(f"| {name} | {own:.1f} | {kept} | {linear:.1f} |", flush=True)
     print(

@@ -90,6 +90,13 @@ class Rows:
         return Rows(self.X[rows], frame, self.task[rows], self.y[rows])
 
 
+def development_tables() -> list[str]:
+    """Tables that choices are made on, without those of a data folder that is not there."""
+    here = "COMTL_DATA" in os.environ
+    chosen = [name for name, one in TABLES.items() if one.development]
+    return [name for name in chosen if here or TABLES[name].package != "COMTL_DATA"]
+
+
 def is_classes(name: str) -> bool:
     return name in TABLES and TABLES[name].classes
 

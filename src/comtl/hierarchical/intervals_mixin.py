@@ -165,7 +165,7 @@ class WidePredictiveVariance:
             np.cumsum([0, *map(len, parts)]),
             np.append(prior.noise, prior.noise.mean()),
         )
-        forms = posterior.common.forms()
+        forms = posterior.common.forms
         return cls(prior.covariance, np.concatenate(parts), offsets, *forms, noise)
 
     def beside(self, like: Array) -> WidePredictiveVariance:

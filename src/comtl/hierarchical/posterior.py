@@ -117,7 +117,7 @@ class CommonEffects:
 
     mean: np.ndarray
     stiffness: np.ndarray | None  # precision less that of the prior; None: the rows are fewer
-    forms: Callable[[], Forms]
+    make_forms: Callable[[], Forms]
     log_determinant: float  # of the precision, less that of the prior's
     n_directions: int  # that have no prior
     determined: tuple[float, float]  # trace and squares of 1 - C / v, of the slopes
@@ -147,9 +147,14 @@ class CommonEffects:
         found = cls(mean, stiff, made, log_determinant - given, count, determined)
         return found, covariance
 
+    @cached_property
+    def forms(self) -> Forms:
+        """Their covariance, by what it is made of."""
+        return self.make_forms()
+
     def times(self, vector: np.ndarray) -> np.ndarray:
         """Covariance of the fixed effects times a vector."""
-        level, more, less = self.forms()
+        level, more, less = self.forms
         found = more.T @ (more @ vector) - less.T @ (less @ vector)
         found[:-1] += level * vector[:-1]
         return np.asarray(found)
@@ -157,7 +162,7 @@ class CommonEffects:
     @cached_property
     def covariance(self) -> np.ndarray:
         """Covariance of the fixed effects."""
-        level, more, less = self.forms()
+        level, more, less = self.forms
         found = more.T @ more - less.T @ less
         found[:-1, :-1] += level * np.eye(len(found) - 1)
         return np.asarray(found)
